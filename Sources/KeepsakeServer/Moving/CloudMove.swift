@@ -29,9 +29,10 @@ package enum CloudMove {
   package static func name(of address: String) -> String {
     guard let start = address.range(of: "://"), address.hasPrefix("postgres") else { return "a PostgreSQL database" }
     let parts = address[start.upperBound...].split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-    let path = parts[0].split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-    // A password may have an @.
-    var host = path[0].lastIndex(of: "@").map { String(path[0][path[0].index(after: $0)...]) } ?? String(path[0])
+    // A password has no @ and no slash, or the address is wrong; nothing of it is shown in either case.
+    let place = parts[0].lastIndex(of: "@").map { parts[0][parts[0].index(after: $0)...] } ?? parts[0]
+    let path = place.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+    var host = String(path[0])
     if host.isEmpty, parts.count > 1 {
       let words = parts[1].split(separator: "&").filter { $0.hasPrefix("host=") }
       host = words.first.map { String($0.dropFirst("host=".count)) } ?? ""

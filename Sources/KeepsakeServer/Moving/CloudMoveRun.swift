@@ -1,6 +1,7 @@
 #if Cloud && PostgreSQL
 import Foundation
 import GRDB
+import KeepsakePlatform
 import KeepsakePostgreSQL
 import Logging
 
@@ -50,13 +51,21 @@ enum CloudMoveRun {
       } else if before?.step == .copying {
         try await requireSameTables(pool)
       }
+      let wasMoving = try await source.read { try ChangeCapture.state(in: $0) } != nil
       let state = try await source.write { [isNew = before == nil] db in
         let state = try ChangeCapture.install(in: db, target: name)
         // What was copied was copied into another database, of the same name.
         if isNew { try ChangeCapture.forgetCopied(in: db) }
         return state
       }
-      let isFinished = try await CloudMoveState.claim(pool, for: state.source, from: request.data.path)
+      let isFinished: Bool
+      do {
+        isFinished = try await CloudMoveState.claim(pool, for: state.source, from: request.data.path)
+      } catch let error as ServerError {
+        // The folder may be moved to another database then, unless it is on its way to this one.
+        if !wasMoving { try await source.write { try ChangeCapture.remove(in: $0) } }
+        throw error
+      }
       if isFinished { return CloudMoveSummary(isFinished: true, target: name) }
       let places = try await ContentPlaces.open(
         try ContentPlace.all(request.contents), pool: pool, clock: request.clock, logger: logger)
@@ -88,7 +97,10 @@ enum CloudMoveRun {
         return summary
       }
       let now = request.clock()
-      try await source.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
+      try await source.writeWithoutTransaction { db in
+        try db.execute(sql: "PRAGMA synchronous = FULL")
+        try db.execute(sql: FullSync.databaseStatements)
+      }
       // From its commit on, no process writes into this database, whatever it knows of all this.
       try await source.write { db in
         try refuseEvents(db)
@@ -200,7 +212,10 @@ enum CloudMoveRun {
       // From here on it can't be finished any more.
       var isThere = try await CloudMoveState.read(pool) != nil
       if isThere { isThere = try await CloudMoveState.abandon(pool, state?.source) }
-      try await source.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
+      try await source.writeWithoutTransaction { db in
+        try db.execute(sql: "PRAGMA synchronous = FULL")
+        try db.execute(sql: FullSync.databaseStatements)
+      }
       try await source.write { db in
         try CloudFence.remove(in: db)
         try ChangeCapture.remove(in: db)
@@ -244,13 +259,14 @@ enum CloudMoveRun {
       }
     }
     for table in MovedTable.ofPlayer + [.uses] {
-      let some = PostgreSQLStatement(
-        """
-        DELETE FROM \(table.name) WHERE \(table.owner) IN (
-          SELECT DISTINCT \(table.owner) FROM \(table.name) ORDER BY \(table.owner) LIMIT 100
-        )
-        """)
-      while try await pool.runUntilDone([some])[0].count > 0 {
+      while true {
+        let owners = try await pool.runUntilDone([
+          PostgreSQLStatement("SELECT DISTINCT \(table.owner) FROM \(table.name) ORDER BY \(table.owner) LIMIT 100")
+        ])[0].map { try $0.bytes(0) }
+        if owners.isEmpty { break }
+        _ = try await pool.runUntilDone([
+          PostgreSQLStatement("DELETE FROM \(table.name) WHERE \(table.owner) = ANY($1)", [.list(owners)])
+        ])
         removed.done += 1
         progress(removed)
         try Task.checkCancellation()

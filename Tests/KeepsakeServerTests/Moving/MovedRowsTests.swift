@@ -32,8 +32,8 @@ struct MovedRowsTests {
       let back = try await CloudMove.moveBack(request)
       #expect(back.isFinished)
       let after = try MoveLab.dump(request.data)
-      #expect(Set(before).subtracting(after).prefix(3) == [])
-      #expect(Set(after).subtracting(before).prefix(3) == [])
+      #expect(Array(Set(before).subtracting(after).prefix(3)) == [])
+      #expect(Array(Set(after).subtracting(before).prefix(3)) == [])
       #expect(after.count == before.count && before.count > 300)
       let files = [lab.data, request.data].map { ContentFiles(folder: $0.appendingPathComponent("contents")) }
       let names = try files[0].names()
