@@ -1,8 +1,8 @@
 #if Cloud
 import ArgumentParser
 import Foundation
+import KeepsakeReplication
 import KeepsakeServer
-import Logging
 
 /// `keepsake migrate`: moves a cloud between a data folder and a PostgreSQL database.
 struct MigrateCommand: AsyncParsableCommand {
@@ -154,13 +154,13 @@ struct MigrateCommand: AsyncParsableCommand {
   }
 
   private static func text(_ progress: CloudMoveProgress) -> String {
-    let step =
-      switch progress.step {
-      case .listing: return "looking what there is: \(CountText.of(progress.done, "player"))"
-      case .removing: return "removing what was copied: \(progress.done)"
-      case .copying: "copying"
-      case .finishing: "play is stopped; copying the rest"
-      }
+    var step = "copying"
+    switch progress.step {
+    case .listing: return "looking what there is: \(CountText.of(progress.done, "player"))"
+    case .removing: return "removing what was copied: \(progress.done)"
+    case .copying: break
+    case .finishing: step = "play is stopped; copying the rest"
+    }
     let left = progress.secondsLeft.map { ", \(Int($0.rounded(.up))) s left" } ?? ""
     return """
       \(step): \(progress.done) of \(CountText.of(progress.total, "player")), \

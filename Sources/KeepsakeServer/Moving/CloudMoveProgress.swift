@@ -42,5 +42,9 @@ package struct CloudMoveSummary: Sendable {
   package var stoppedMilliseconds: Int64?
   /// Where the cloud is or will be, without a password.
   package var target = ""
+
+  package init(isFinished: Bool = false, target: String = "") {
+    (self.isFinished, self.target) = (isFinished, target)
+  }
 }
 #endif
