@@ -7,7 +7,9 @@ import Logging
 
 /// One run of a move from a data folder into PostgreSQL.
 enum CloudMoveRun {
-  private static let connections = 6
+  private static let connections = 10
+  /// A minute and more.
+  private static let busyTries = 120_000
   static let lockName = "migrate.lock"
 
   static func settings(_ address: String) -> PostgreSQLSettings {
@@ -143,7 +145,12 @@ enum CloudMoveRun {
     let database = try DataFolder.existingDatabase(in: data)
     var configuration = Configuration()
     configuration.label = "keepsake.move"
-    configuration.busyMode = .timeout(30)
+    // A server that commits without a pause leaves the lock for moments only, between which SQLite's own waiting looks
+    // at it ten times a second.
+    configuration.busyMode = .callback { tries in
+      usleep(500)
+      return tries < busyTries
+    }
     configuration.maximumReaderCount = connections + 2
     do {
       return try DatabasePool(path: database.path, configuration: configuration)

@@ -12,7 +12,7 @@ import Synchronization
 /// moment and be begun again. Each player is copied in one transaction, read back and compared.
 final class CloudMover: Sendable {
   private static let attempts = 60
-  private static let workers = 4
+  private static let workers = 8
   private static let page = 400
   /// As many as are copied at once after the fence was built, however slow that is.
   private static let few = 64
@@ -119,7 +119,9 @@ final class CloudMover: Sendable {
         let arrived = try await putContents(of: entry)
         guard let (count, digest) = try await copy(entry, arrived) else { return nil }
         let found = try await pool.changing { transaction in
-          try MovedDigest.of(entry.id, entry.kind.tables, in: PostgreSQLMovedRows(transaction))
+          var reader = PostgreSQLMovedRows(transaction)
+          try reader.prefetch(entry.id, entry.kind.tables)
+          return try MovedDigest.of(entry.id, entry.kind.tables, in: reader)
         }
         if found == digest {
           state.withLock { state in

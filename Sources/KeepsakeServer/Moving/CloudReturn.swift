@@ -165,7 +165,8 @@ enum CloudReturn {
   ) async throws {
     let digest = try await pool.changing { transaction in
       try queue.write { db in
-        let reader = PostgreSQLMovedRows(transaction, lost: fetched.lost, arrived: fetched.names)
+        var reader = PostgreSQLMovedRows(transaction, lost: fetched.lost, arrived: fetched.names)
+        try reader.prefetch(owner, tables)
         var writer = SQLiteMovedRows(db)
         return try MovedDigest.copying(owner, tables, from: reader, to: &writer)
       }

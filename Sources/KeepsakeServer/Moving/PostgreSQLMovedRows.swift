@@ -7,6 +7,7 @@ struct PostgreSQLMovedRows: MovedReader {
   /// What is sent together.
   private static let statementsAtOnce = 256
   private static let bytesAtOnce = 1 << 20
+  private static let smallPage: Int64 = 50
 
   let transaction: PostgreSQLTransaction
   /// Large contents whose bytes are gone, by their names: they are waited for from a device.
@@ -17,6 +18,8 @@ struct PostgreSQLMovedRows: MovedReader {
   var place = ContentRows.name
   private var statements: [PostgreSQLStatement] = []
   private var bytes = 0
+  /// The first rows of one owner's tables, which were read together.
+  private var first: (owner: Data, pages: [String: PostgreSQLRows]) = (Data(), [:])
 
   init(
     _ transaction: PostgreSQLTransaction, lost: Set<Data> = [], arrived: Set<Data>? = nil,
@@ -28,12 +31,24 @@ struct PostgreSQLMovedRows: MovedReader {
 
   // MARK: Reading
 
+  /// Reads the first rows of each table of an owner in one round trip: most have few. Tables whose rows are large are
+  /// read when it is their turn.
+  mutating func prefetch(_ owner: Data, _ tables: [MovedTable]) throws {
+    let small = tables.filter { $0.page >= Self.smallPage }
+    let found = try transaction.run(
+      small.map { PostgreSQLStatement(Self.select($0, isFirst: true), [.bytes(owner)]) })
+    first = (owner, Dictionary(uniqueKeysWithValues: zip(small.map(\.name), found)))
+  }
+
   func rows(of table: MovedTable, _ owner: Data, _ body: (MovedRow) throws -> Void) throws {
     var last: MovedRow?
     while true {
-      let page = try transaction.run(
-        Self.select(table, isFirst: last == nil),
-        (table.owner.isEmpty ? [] : [.bytes(owner)]) + (last ?? []).map(\.postgreSQLValue))
+      let known = last == nil && first.owner == owner ? first.pages[table.name] : nil
+      let page =
+        try known
+        ?? transaction.run(
+          Self.select(table, isFirst: last == nil),
+          (table.owner.isEmpty ? [] : [.bytes(owner)]) + (last ?? []).map(\.postgreSQLValue))
       for row in page {
         var values = try Self.values(of: row, table)
         last = Array(values.prefix(table.keys))
