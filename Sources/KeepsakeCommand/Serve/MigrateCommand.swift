@@ -136,6 +136,8 @@ struct MigrateCommand: AsyncParsableCommand {
     return "moved from \(source) to \(target): \(counts)\(stopped)"
   }
 
+  private static let again = "run the command again: it goes on where it was"
+
   /// Runs `body`, shows its progress, and ends it in good order when a signal asks for that.
   private func watching(
     _ body: @escaping @Sendable (@escaping CloudMoveProgress.Receiver) async throws -> CloudMoveSummary
@@ -149,7 +151,13 @@ struct MigrateCommand: AsyncParsableCommand {
       line.clear()
       return summary
     } catch is CancellationError {
-      throw CommandFailure(.temporary, "it was stopped", next: "run the command again: it goes on where it was")
+      throw CommandFailure(.temporary, "it was stopped", next: Self.again)
+    } catch let error as ServerError {
+      var failure = CommandFailure(error)
+      // Nothing that is usual for these concerns the folder alone.
+      if [.inputOutput, .damaged, .overloaded].contains(error.code) { failure.next = Self.again }
+      if error.code == .folderInUse { failure.next = "stop the servers on the folder, or wait for the other command" }
+      throw failure
     }
   }
 

@@ -95,10 +95,9 @@ package enum CloudMove {
     do {
       return try await body()
     } catch let error as PostgreSQLError {
-      throw ServerError(.inputOutput, "The database failed: run the command again, which goes on.", cause: error)
+      throw ServerError(.inputOutput, "The database failed.", cause: error)
     } catch let error as ContentStorageError {
-      throw ServerError(
-        .inputOutput, "The place of large contents failed: run the command again, which goes on.", cause: error)
+      throw ServerError(.inputOutput, "The place of large contents failed.", cause: error)
     }
   }
   #else

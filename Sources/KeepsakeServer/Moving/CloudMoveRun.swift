@@ -107,7 +107,7 @@ enum CloudMoveRun {
       try await source.write { db in
         try refuseEvents(db)
         guard try ChangeCapture.isWhole(in: db), try ChangeCapture.state(in: db)?.isListed == true else {
-          throw ServerError(.overloaded, "The folder's database was changed by another version: run the command again.")
+          throw ServerError(.overloaded, "The folder's database was changed by another version.")
         }
         try CloudFence.build(in: db, target: name)
         try ChangeCapture.setFenced(now, in: db)

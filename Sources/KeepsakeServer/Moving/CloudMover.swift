@@ -151,13 +151,13 @@ final class CloudMover: Sendable {
         }
       }
     }
-    throw ServerError(.overloaded, "The database doesn't take a player's rows: run the command again, which goes on.")
+    throw ServerError(.overloaded, "The database doesn't take a player's rows.")
   }
 
   private static func difference(_ entry: ChangeCapture.Entry) -> ServerError {
     let id = entry.id.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
     return ServerError(
-      .damaged, "What was read back isn't what was written, of \(id). Nothing is lost: run the command again.")
+      .damaged, "What was read back isn't what was written, of \(id).")
   }
 
   private func copy(
@@ -303,7 +303,7 @@ final class CloudMover: Sendable {
     try await copyCloud()
     let waiting = try await source.read { try ChangeCapture.waiting(in: $0) }
     guard waiting == 0 else {
-      throw ServerError(.overloaded, "Some players can't be copied: run the command again, which goes on.")
+      throw ServerError(.overloaded, "Some players can't be copied.")
     }
     for table in ["container", "device", "admin_key", "audit", "identity_use"] {
       let here = try await source.read { db in

@@ -173,7 +173,7 @@ enum CloudReturn {
     }
     let found = try await queue.read { try MovedDigest.of(owner, tables, in: SQLiteMovedRows($0)) }
     guard found == digest else {
-      throw ServerError(.damaged, "What was read back of a player isn't what was written: run the command again.")
+      throw ServerError(.damaged, "What was read back of a player isn't what was written.")
     }
     summary.copied += 1
     summary.rows += digest.rows
@@ -299,7 +299,7 @@ enum CloudReturn {
   private static func finish(_ queue: DatabaseQueue, _ url: URL, _ folder: DataFolder) async throws {
     try await queue.writeWithoutTransaction { db in
       let found = try String.fetchAll(db, sql: "PRAGMA quick_check(1)")
-      guard found == ["ok"] else { throw ServerError(.damaged, "The new database is damaged: run the command again.") }
+      guard found == ["ok"] else { throw ServerError(.damaged, "The new database is damaged.") }
       try db.execute(sql: "PRAGMA journal_mode = DELETE")
     }
     try queue.close()
