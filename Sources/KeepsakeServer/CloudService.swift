@@ -42,7 +42,15 @@ struct CloudService: Service {
     let certificates = try configuration.tls.map { try TLSCertificates($0, logger: logger) }
     self.certificates = certificates
     let clock = configuration.clock
-    folder = try DataFolder(at: configuration.data)
+    // The cloud's former server may be about to end.
+    if try await CloudDatabase.awaitMoved(configuration, logger: logger) {
+      folder = try await Succession.folder(at: configuration.data, logger: logger)
+      try await Succession.port(configuration.port, of: configuration.host)
+      if let port = configuration.metricsPort { try await Succession.port(port, of: configuration.metricsHost) }
+      if let port = configuration.adminPort { try await Succession.port(port, of: configuration.adminHost) }
+    } else {
+      folder = try DataFolder(at: configuration.data)
+    }
     let registry = AppRegistry(file: folder.url.appendingPathComponent(AppRegistry.fileName), clock: clock)
     var hasKeys = !configuration.appKeys.isEmpty || configuration.appKeysFile != nil
     // Devices that registered with the generated key go on, whatever apps are created beside it.
@@ -130,6 +138,14 @@ struct CloudService: Service {
     if let admin { services.append(admin) }
     if let webhooks { services.append(webhooks) }
     if let watching { services.append(watching) }
+    if configuration.database == nil {
+      services.append(
+        FenceWatch(database: folder.database, logger: logger) { target in
+          logger.notice("This server ends: its cloud has moved", metadata: ["target": "\(target)"])
+          health.drain()
+          stopSwitch.stop()
+        })
+    }
     services.append(
       WebhookCleaning(
         storage: storage, names: configuration.webhooks.map(\.name), limits: configuration.webhookLimits,

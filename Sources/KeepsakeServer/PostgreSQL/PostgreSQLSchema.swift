@@ -11,6 +11,8 @@ enum PostgreSQLSchema {
   static let migrations =
     [
       PostgreSQLMigration(tables), PostgreSQLMigration(admin, oldest: 1), PostgreSQLMigration(webhooks, oldest: 1),
+      // While a cloud comes or goes, the row in this table keeps all servers away, those of former steps, too.
+      PostgreSQLMigration(moving, oldest: 1),
     ] + packed
 
   private static let tables =

@@ -343,6 +343,8 @@ final class SQLiteCloudStorage: CloudStorage {
     if let witness {
       do {
         if let generation = try await pool.write({ try witness.lastStep(in: $0) }) { witness.committed(generation) }
+      } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT && CloudFence.isRefusal(error) {
+        // The cloud is in another database: whatever is done to this one changes nothing.
       } catch {
         logger.failure("The generation of the database can't be raised", error)
       }

@@ -33,6 +33,22 @@ enum CloudDatabase {
     #endif
   }
 
+  /// Before the data folder is opened: waits until a cloud that is being moved into the database is there.
+  ///
+  /// - Returns: Whether one was moved there.
+  static func awaitMoved(_ configuration: ServerConfiguration, logger: Logger) async throws -> Bool {
+    guard let address = configuration.database else { return false }
+    #if PostgreSQL
+    do {
+      return try await CloudMoveState.awaitFinished(PostgreSQLSettings(address), logger: logger)
+    } catch let error as PostgreSQLError {
+      throw ServerError(.inputOutput, "The database can't be opened.", cause: error)
+    }
+    #else
+    throw missing
+    #endif
+  }
+
   /// Returns the admin keys and the audit log of a cloud, for commands beside its servers.
   ///
   /// - Parameters:

@@ -17,6 +17,7 @@ import Synchronization
 ///     apps             the apps, with hashes of their keys (AppRegistry)
 ///     apps.lock        locked while a command changes them
 ///     restoring/       while a backup is being restored into the folder (BackupRestore)
+///     migrate.lock     locked while a command moves the cloud into another database (CloudMoveRun)
 ///     lock
 ///
 /// Nobody but its owner may read anything in it: the folder gets the mode 0700 and its files 0600, whatever they had.
@@ -32,7 +33,7 @@ final class DataFolder: Sendable {
   /// What else may be here, and is of no use in a backup.
   static let transientNames: Set<String> = [
     contentsName, "incoming", lockName, witnessName, restoringName, "secret.lock", "server-keys.lock",
-    AppRegistry.fileName + ".lock", "probe",
+    AppRegistry.fileName + ".lock", "probe", "migrate.lock",
   ]
 
   let url: URL
