@@ -44,8 +44,10 @@ import Testing
   @Test("the empty database in the folder of a server that uses PostgreSQL isn't taken for the cloud")
   func emptyDatabase() async throws {
     try await TemporaryFolder.with { folder in
-      try Data().write(to: folder.appendingPathComponent(CloudFolder.databaseName))
-      let data = ["--data", folder.path]
+      let cloud = folder.appendingPathComponent("cloud")
+      try FileManager.default.createDirectory(at: cloud, withIntermediateDirectories: true)
+      try Data().write(to: cloud.appendingPathComponent(CloudFolder.databaseName))
+      let data = ["--data", cloud.path]
       let file = folder.appendingPathComponent("backup").path
       #expect(await status(of: CloudBackupCommand.self, data + ["--to", file]) == 66)
       #expect(await status(of: BankRestoredCommand.self, data) == 66)

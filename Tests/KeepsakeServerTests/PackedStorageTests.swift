@@ -31,7 +31,7 @@ struct PackedStorageTests {
     for start in stride(from: numbers.lowerBound, to: numbers.upperBound, by: together) {
       let some = start..<min(start + together, numbers.upperBound)
       try await storage.decide(on: player) { container in
-        for number in some { try container.recordDecision(verdict(number), on: operation(number), of: chain) }
+        for number in some { container.recordDecision(verdict(number), on: operation(number), of: chain) }
       }
     }
   }

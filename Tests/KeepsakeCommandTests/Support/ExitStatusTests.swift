@@ -145,6 +145,7 @@ import Testing
           ["wrap", "--game", "Game", "--manifest", "gone", "--", "true"],
           ["wrap", "--saves", "empty", "--state", "wrapped", "--", "no-such-program"],
           ["verify", "empty"], ["estimate", "empty"],
+          ["migrate", "--from", "gone", "--to", "postgres://127.0.0.1:1/cloud"],
         ] + Self.apps(data: "gone") + Self.apps(data: "empty")
       try check(calls + Self.administration(data: "gone", key: "gone"), 66, in: folder)
       try check(Self.administration(data: "empty", key: "gone"), 66, in: folder)
@@ -186,6 +187,7 @@ import Testing
           ["bank", "release", "--data", "space", "--all"], ["secret", "rotate", "--data", "space"],
           ["secret", "forget", "--data", "space"], ["load", "--url", "http://192.0.2.1:1", "--app-key", "key"],
           ["wrap", "--saves", "home/saves", "--state", "wrapped", "--", "/etc/passwd"],
+          ["migrate", "--from", "space", "--to", "postgres://127.0.0.1:1/cloud"],
         ] + Self.apps(data: "space")
       let administration = Self.administration(data: "space", key: "key")
       try check(calls + administration, 77, in: folder, by: runner)

@@ -233,6 +233,7 @@ struct JSONCall {
         "cloud restore",
         [JSONCall("--from", "a.tar", "--data", "restored", members: ["path": "a.tar", "output": "restored"])]
       ),
+      ("migrate", [JSONCall("--from", "gone", "--to", "postgres://127.0.0.1:1/cloud", status: 66)]),
       ("bank restored", [JSONCall("--data", "restored", members: ["path": "restored"])]),
       ("bank status", [JSONCall("--data", "restored", members: ["path": "restored"])]),
       ("demo", [JSONCall()]),

@@ -56,7 +56,10 @@ struct GoldenDatabaseTests {
     let storage = try await TestDatabase.storage(at: address)
     let number = try #require(try connection.run([PostgreSQLSchema.reading])[0].first)
     #expect(try number.int(0) == PostgreSQLSchema.number)
-    #expect(try rows(of: columns, by: connection) == before)
+    let names = ["decision": "bank_decision"]
+    let now = Dictionary(uniqueKeysWithValues: columns.map { (names[$0.key] ?? $0.key, $0.value) })
+    let after = try rows(of: now, by: connection)
+    for (table, rows) in before { #expect(after[names[table] ?? table] == rows, "\(table)") }
 
     let players = try connection.run([PostgreSQLStatement("SELECT id, seq FROM container ORDER BY id")])[0]
     for row in players {

@@ -103,7 +103,7 @@ struct PostgreSQLPackingTests {
         return try await storage.decide(on: Lab.player, reading: reads) { container in
           var bank = try container.bank()
           for operation in operations where try container.decision(on: operation.id) == nil {
-            try container.recordDecision(.accepted, on: operation, of: Lab.chain)
+            container.recordDecision(.accepted, on: operation, of: Lab.chain)
             bank.pool["gems", default: 0] += 1
           }
           container.setBank(bank)

@@ -101,6 +101,8 @@ struct WebhookServers {
         id: id, slot: "main", covers: covers, contents: [], length: 5, savedAtMilliseconds: now, writer: WriterID(3),
         provisional: false)
       try container.putVersion(SequencedVersion(record: record, seq: seq))
+      // Events name the player of the device.
+      try container.recordVisit(of: identity, now: now)
     }
   }
 

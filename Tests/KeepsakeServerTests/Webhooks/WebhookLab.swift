@@ -182,8 +182,9 @@ struct WebhookLab {
         return
       }
       time.value = max(next, time.value)
-      let answered = underWay.filter { $0.at <= time.value }
-      underWay.removeAll { $0.at <= time.value }
+      let now = time.value
+      let answered = underWay.filter { $0.at <= now }
+      underWay.removeAll { $0.at <= now }
       for (_, delivery, status) in answered {
         if let status {
           await courier.finish(delivery, status: status)

@@ -10,20 +10,25 @@ import Testing
   private let one = Data([1])
   private let other = Data([2])
 
+  /// `#expect` takes no call that changes something.
+  private func expect(_ expected: Bool, _ answer: Bool, at place: SourceLocation = #_sourceLocation) {
+    #expect(answer == expected, sourceLocation: place)
+  }
+
   @Test("what nobody holds is taken at once, and held as long as it is said")
   func taken() {
     for claim in [nil, WebhookClaim(holder: Data(), beat: 7)] {
       var lease = WebhookLease(limits, holder: one)
       #expect(lease.step(now: 1_000) == .look && !lease.maySend(now: 1_000))
-      #expect(lease.looked(at: claim, now: 1_000))
+      expect(true, lease.looked(at: claim, now: 1_000))
       lease.took(now: 1_000)
       #expect(lease.maySend(now: 1_000) && lease.step(now: 1_000) == .nothing)
       #expect(lease.wakeMilliseconds(now: 1_000) == 1_000 + limits.claimMilliseconds)
       #expect(lease.step(now: 1_000 + limits.claimMilliseconds) == .renew)
-      #expect(lease.renewed(7, now: 1_000 + limits.claimMilliseconds))
+      expect(true, lease.renewed(7, now: 1_000 + limits.claimMilliseconds))
       #expect(lease.step(now: 1_000 + limits.claimMilliseconds) == .nothing)
       // The database was set back to a backup.
-      #expect(!lease.renewed(7, now: 1_000 + limits.claimMilliseconds))
+      expect(false, lease.renewed(7, now: 1_000 + limits.claimMilliseconds))
     }
   }
 
@@ -43,16 +48,16 @@ import Testing
     var lease = WebhookLease(limits, holder: one)
     var claim = WebhookClaim(holder: other, beat: 1)
     for now in stride(from: 0, to: 10 * limits.leaseMilliseconds, by: Int(limits.claimMilliseconds)) {
-      #expect(!lease.looked(at: claim, now: now))
+      expect(false, lease.looked(at: claim, now: now))
       claim.beat += 1
     }
     let silent = 10 * limits.leaseMilliseconds
-    #expect(!lease.looked(at: claim, now: silent))
-    #expect(!lease.looked(at: claim, now: silent + limits.leaseMilliseconds - 1))
-    #expect(lease.looked(at: claim, now: silent + limits.leaseMilliseconds))
+    expect(false, lease.looked(at: claim, now: silent))
+    expect(false, lease.looked(at: claim, now: silent + limits.leaseMilliseconds - 1))
+    expect(true, lease.looked(at: claim, now: silent + limits.leaseMilliseconds))
     // One that was started anew counts from its own beginning.
     claim.holder = Data([3])
-    #expect(!lease.looked(at: claim, now: silent + limits.leaseMilliseconds))
+    expect(false, lease.looked(at: claim, now: silent + limits.leaseMilliseconds))
   }
 
   @Test("what was left to others isn't looked at for as long as each of them needs to take it")
