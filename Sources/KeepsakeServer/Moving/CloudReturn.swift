@@ -13,11 +13,15 @@ enum CloudReturn {
   static func run(
     _ request: CloudMove.Request, logger: Logger, progress: @escaping CloudMoveProgress.Receiver
   ) async throws -> CloudMoveSummary {
-    try refuseOwnCloud(request.data)
-    let folder = try DataFolder(at: request.data)
-    defer { folder.unlock() }
-    return try await CloudMoveRun.with(request) { pool in
-      if try await CloudMoveState.read(pool) == nil {
+    try await CloudMoveRun.with(request) { pool in
+      let state = try await CloudMoveState.read(pool)
+      if let state, state.step == .left, state.place == request.data.path {
+        return CloudMoveSummary(isFinished: true, target: request.data.path)
+      }
+      try refuseOwnCloud(request.data)
+      let folder = try DataFolder(at: request.data)
+      defer { folder.unlock() }
+      if state == nil {
         try await PostgreSQLSchema.prepare(pool, logger: logger)
         let events = PostgreSQLStatement("SELECT 1::bigint FROM webhook_event LIMIT 1")
         guard try await pool.runUntilDone([events])[0].first == nil else { throw CloudMoveRun.undelivered }

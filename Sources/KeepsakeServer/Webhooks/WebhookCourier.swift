@@ -32,7 +32,7 @@ actor WebhookCourier {
   private var term = 0
   /// How often the studio has had everything sent again at once, as far as this server knows.
   private var retries: Int64 = 0
-  /// How many of the endpoint's failures say nothing of the way from this server to it.
+  /// The endpoint's failures before this server tried it.
   private var earlierFailures = 0
   /// When it looked for other servers' events.
   private var lookedAt: Int64?
@@ -174,8 +174,6 @@ actor WebhookCourier {
     case 410: finish(delivery, .gone)
     default: finish(delivery, .failed("status \(status)"))
     }
-    // Whatever it says: there is a way to it from here.
-    earlierFailures = queue.breaker.failures
   }
 
   func finish(_ delivery: WebhookDelivery, _ answer: WebhookQueue.Answer) {
