@@ -7,8 +7,8 @@ import KeepsakeStore
 import KeepsakeSync
 import Logging
 
-/// `keepsake bank restored`: marks the database of a stopped server as a backup that was put back, or begins a new epoch
-/// in a database that several servers use.
+/// `keepsake bank restored`: marks the database of a stopped server as a backup that was put back, or begins a new
+/// epoch in a database that several servers use.
 struct BankRestoredCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "restored", abstract: "Say that the data folder, or its database, was restored from a backup.",

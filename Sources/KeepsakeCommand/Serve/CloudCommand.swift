@@ -12,8 +12,8 @@ struct CloudCommand: AsyncParsableCommand {
     abstract: "Back up a cloud's data, verify a backup, and restore it.",
     discussion: """
       A backup is one file with the database, contents and keys of one moment. keepsake serve may be running. \
-      The file contains all players' data and the secret that signs tokens: protect it like the data folder. A cloud in \
-      PostgreSQL is backed up by that database's own tools.
+      The file contains all players' data and the secret that signs tokens: protect it like the data folder. A cloud \
+      in PostgreSQL is backed up by that database's own tools.
       """,
     subcommands: [CloudBackupCommand.self, CloudVerifyCommand.self, CloudRestoreCommand.self])
 }

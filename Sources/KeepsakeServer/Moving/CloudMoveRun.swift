@@ -187,8 +187,8 @@ enum CloudMoveRun {
   static let undelivered = ServerError(
     .configuration,
     """
-    The cloud has events for webhooks that aren't delivered, or were given up. They can't be moved: have them delivered \
-    or removed first, and run the server without --webhook.
+    The cloud has events for webhooks that aren't delivered, or were given up. They can't be moved: have them \
+    delivered or removed first, and run the server without --webhook.
     """)
 
   private static func requireSameTables(_ pool: PostgreSQLPool) async throws {

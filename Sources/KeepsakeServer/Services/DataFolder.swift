@@ -106,8 +106,8 @@ final class DataFolder: Sendable {
 
   /// Returns the same, for commands that use what is in it.
   ///
-  /// - Throws: `missing` also if the database is empty: where servers use PostgreSQL, it is, and what is done to it would
-  ///   have no effect on the cloud.
+  /// - Throws: `missing` also if the database is empty: where servers use PostgreSQL, it is, and what is done to it
+  ///   would have no effect on the cloud.
   static func ownDatabase(in url: URL) throws -> URL {
     let database = try existingDatabase(in: url)
     func isEmpty(_ file: URL) throws -> Bool {
@@ -124,8 +124,8 @@ final class DataFolder: Sendable {
       throw ServerError(
         .missing,
         """
-        The database \(database.path) is empty: either the servers of this cloud use a PostgreSQL database, or none has \
-        started yet.
+        The database \(database.path) is empty: either the servers of this cloud use a PostgreSQL database, or none \
+        has started yet.
         """)
     }
     return database

@@ -4,8 +4,8 @@ import KeepsakeReplication
 
 /// The rows with a container's packed decisions, wherever they are stored.
 ///
-/// They are in runs, each sorted by operation: one of level 0 has `PackedDecisions.packedAtOnce` entries, one of level n
-/// at most 2^n times as many, and there is at most one of each level. The lower a level, the newer are its decisions.
+/// They are in runs, each sorted by operation: one of level 0 has `PackedDecisions.packedAtOnce` entries, one of level
+/// n at most 2^n times as many, and there is at most one of each level. The lower a level, the newer are its decisions.
 protocol PackedRuns {
   /// Returns the levels of the runs, sorted.
   func packedLevels() throws -> [Int64]

@@ -4,9 +4,9 @@ import KeepsakeReplication
 
 /// Whether this server is the one that delivers an endpoint's events, of those with the same database: a pure value.
 ///
-/// The holder says again and again that it is there, by a claim that counts up. Another one takes over after it has seen
-/// the same claim for as long as a holder may be silent, and the holder sends nothing any more some time before that: so
-/// what is on its way has ended. Each measures time by itself, and no clock is compared with another's.
+/// The holder says again and again that it is there, by a claim that counts up. Another one takes over after it has
+/// seen the same claim for as long as a holder may be silent, and the holder sends nothing any more some time before
+/// that: so what is on its way has ended. Each measures time by itself, and no clock is compared with another's.
 struct WebhookLease: Sendable {
   enum Step: Sendable {
     case nothing

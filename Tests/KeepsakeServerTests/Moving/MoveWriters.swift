@@ -69,7 +69,9 @@ final class MoveWriters: Sendable {
             while !self.isEnding.value {
               number += 1
               try await self.write(1)
-              if number % 50 == 0 { try await self.put(player, seed: 100 * number + player) }
+              // However long it takes, there aren't more large contents.
+              if number % 50 == 0, number <= 200 { try await self.put(player, seed: 100 * number + player) }
+              try await Task.sleep(for: .milliseconds(2))
             }
           } catch {
             // Nothing but the fence may refuse anybody.

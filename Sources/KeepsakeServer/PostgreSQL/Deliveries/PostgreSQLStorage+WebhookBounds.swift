@@ -193,8 +193,9 @@ extension PostgreSQLTransaction {
     let numbered = try run([
       PostgreSQLStorage.addingEndpoint(endpoint),
       PostgreSQLStatement(
-        "UPDATE webhook_endpoint SET numbered = numbered + $2, retries = retries + 1 WHERE name = $1 RETURNING numbered",
-        [name, .int(Int64(count))]),
+        """
+        UPDATE webhook_endpoint SET numbered = numbered + $2, retries = retries + 1 WHERE name = $1 RETURNING numbered
+        """, [name, .int(Int64(count))]),
     ])[1].first?.int(0)
     guard let numbered else { throw ServerError(.damaged, "The row of the webhook \(endpoint) is missing.") }
     var number = numbered.addingClamped(-Int64(count))
