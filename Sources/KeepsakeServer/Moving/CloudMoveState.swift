@@ -215,11 +215,17 @@ struct CloudMoveState: Sendable {
     }
   }
 
-  static func setLeft(_ pool: PostgreSQLPool) async throws {
+  /// Says that the cloud is in a folder.
+  ///
+  /// - Throws: `ServerError` if that was given up meanwhile: servers may use the database again.
+  static func setLeft(_ pool: PostgreSQLPool, to place: String) async throws {
     try await pool.changing { transaction in
-      try transaction.run(
-        "UPDATE cloud_move SET state = $1 WHERE id = 1 AND state = $2",
-        [.int(Step.left.rawValue), .int(Step.leaving.rawValue)])
+      let changed = try transaction.run(
+        "UPDATE cloud_move SET state = $1 WHERE id = 1 AND state IN ($1, $2) AND place = $3",
+        [.int(Step.left.rawValue), .int(Step.leaving.rawValue), .bytes(Data(place.utf8))])
+      guard changed.count == 1 else {
+        throw ServerError(.unusableFile, "The move was given up meanwhile: the cloud stays in the database.")
+      }
     }
   }
 

@@ -15,12 +15,17 @@ enum CloudReturn {
   ) async throws -> CloudMoveSummary {
     try await CloudMoveRun.with(request) { pool in
       let state = try await CloudMoveState.read(pool)
-      if let state, state.step == .left, state.place == request.data.path {
-        return CloudMoveSummary(isFinished: true, target: request.data.path)
-      }
+      let isLeft = state?.step == .left && state?.place == request.data.path
+      let moved = request.data.appendingPathComponent(temporaryName)
+      if isLeft, FileStamp(of: moved) == nil { return CloudMoveSummary(isFinished: true, target: request.data.path) }
       try refuseOwnCloud(request.data)
       let folder = try DataFolder(at: request.data)
       defer { folder.unlock() }
+      if isLeft {
+        // A run before this one ended between its last two steps.
+        try place(moved, folder)
+        return CloudMoveSummary(isFinished: true, target: request.data.path)
+      }
       if state == nil {
         try await PostgreSQLSchema.prepare(pool, logger: logger)
         let events = PostgreSQLStatement("SELECT 1::bigint FROM webhook_event LIMIT 1")
@@ -132,8 +137,10 @@ enum CloudReturn {
     }
     try await copyCloud(pool, queue)
     try await compare(pool, queue)
-    try await finish(queue, url, folder)
-    try await CloudMoveState.setLeft(pool)
+    try await settle(queue, url, folder)
+    // From here on the cloud is in the folder, whatever happens: another run does what is left.
+    try await CloudMoveState.setLeft(pool, to: request.data.path)
+    try place(url, folder)
     summary.isFinished = true
     return summary
   }
@@ -303,8 +310,8 @@ enum CloudReturn {
     }
   }
 
-  /// Puts the new database in place of the folder's.
-  private static func finish(_ queue: DatabaseQueue, _ url: URL, _ folder: DataFolder) async throws {
+  /// Has the copy on the disk, whole.
+  private static func settle(_ queue: DatabaseQueue, _ url: URL, _ folder: DataFolder) async throws {
     try await queue.writeWithoutTransaction { db in
       let found = try String.fetchAll(db, sql: "PRAGMA quick_check(1)")
       guard found == ["ok"] else { throw ServerError(.damaged, "The new database is damaged.") }
@@ -313,7 +320,18 @@ enum CloudReturn {
     try queue.close()
     try PrivateFile.sync(url)
     try PrivateFile.sync(folder.contents, isFolder: true)
-    // Of the database that was here: without its own database, neither means anything.
+    try PrivateFile.sync(folder.url, isFolder: true)
+  }
+
+  /// Puts the copy in the place of the folder's database, which is a cloud that is elsewhere, or empty.
+  private static func place(_ url: URL, _ folder: DataFolder) throws {
+    if let stamp = FileStamp(of: folder.database), stamp.size > 0 {
+      // What keeps servers from it may still be in its log, which mustn't go before it.
+      let old = try DatabaseQueue(path: folder.database.path)
+      try old.writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = DELETE") }
+      try old.close()
+    }
+    // Of the database that was here: without it, neither means anything.
     try remove(folder.witness)
     for name in ["-wal", "-shm", "-journal"] {
       try remove(folder.url.appendingPathComponent(DataFolder.databaseName + name))

@@ -238,6 +238,13 @@ struct CloudMoveTests {
       let summary = try await CloudMove.moveBack(lab.request)
       #expect(summary.isFinished && summary.copied >= 5)
       #expect(try await CloudMove.moveBack(lab.request).isFinished)
+      // As if the command had been killed before its last step.
+      let database = lab.data.appendingPathComponent(DataFolder.databaseName)
+      let moved = lab.data.appendingPathComponent(CloudReturn.temporaryName)
+      try FileManager.default.moveItem(at: database, to: moved)
+      await #expect(throws: ServerError.self) { try await CloudMove.abandonBack(lab.request) }
+      #expect(try await CloudMove.moveBack(lab.request).isFinished)
+      #expect(!FileManager.default.fileExists(atPath: moved.path))
       await #expect(throws: ServerError.self) {
         try await CloudMoveState.awaitFinished(TestDatabase.settings(lab.address), logger: Logger(label: "test"))
       }

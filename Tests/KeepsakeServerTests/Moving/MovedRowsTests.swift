@@ -46,41 +46,6 @@ struct MovedRowsTests {
     }
   }
 
-  @Test("a player moves from one PostgreSQL database into another, with everything, and leaves nothing")
-  func onePlayer() async throws {
-    try await MoveLab.with { lab in
-      try await lab.storage().close()
-      try lab.fill(Self.owners)
-      _ = try await CloudMove.move(lab.request)
-      try await MoveLab.with { other in
-        try await TestDatabase.storage(at: other.address).close()
-        let pools = [lab, other].map { PostgreSQLPool(TestDatabase.settings($0.address), connections: 2) }
-        let places = try await [
-          ContentPlaces.open([.rows], pool: pools[0], clock: { 5 }, logger: Logger(label: "test")),
-          ContentPlaces.open([.rows], pool: pools[1], clock: { 5 }, logger: Logger(label: "test")),
-        ]
-        let owner = Self.owners[2]
-        @Sendable func digest(_ index: Int) async throws -> MovedDigest {
-          try await pools[index].changing {
-            try MovedDigest.of(owner.bytes, MovedTable.ofPlayer, in: PostgreSQLMovedRows($0))
-          }
-        }
-        let before = try await digest(0)
-        let player = MovedPlayer(
-          container: owner, source: (pools[0], places[0]),
-          target: MovedContentTarget(pool: pools[1], places: places[1], clock: { 5 }), folder: lab.folder)
-        try await player.move()
-        #expect(try await digest(1) == before && before.rows > 60)
-        #expect(try await digest(0).rows == 0)
-        #expect(try lab.count("container") == Int64(Self.owners.count - 1))
-        #expect(try other.count("content_object") == 2 && other.count("container") == 1)
-        #expect(try lab.count("content_object WHERE taken = -1") == 2)
-        await #expect(throws: ServerError.self) { try await player.move() }
-        for pool in pools { await pool.finish() }
-      }
-    }
-  }
-
   @Test("what is moved names each table and each column of both databases")
   func schemas() async throws {
     try await MoveLab.with { lab in
