@@ -110,6 +110,10 @@ extension ServerConfiguration {
       throw ServerError(
         .configuration, "With a PostgreSQL database there are no webhooks yet: leave out --webhook.")
     }
+    guard database != nil || shards.isEmpty else {
+      throw ServerError(.configuration, "Shards are further PostgreSQL databases: --shard needs --database.")
+    }
+    _ = try ShardAddress.all(shards)
   }
 
   private func checkAdmin() throws {

@@ -18,6 +18,8 @@ final class PostgreSQLStorage: CloudStorage {
     var epoch: UInt64 = 0
     /// Whether newer servers have changed the tables so that this one can't use them.
     var isOutdated = false
+    /// Set if the players are spread over databases that this server doesn't know.
+    var unknownShard: ServerError?
     /// Players whose devices are refused for now.
     var bans = Ban.All()
     /// How often that was begun, and which of these times it is of.
@@ -29,21 +31,32 @@ final class PostgreSQLStorage: CloudStorage {
   /// Where large contents are.
   let places: ContentPlaces
   let observer = Mutex<CommitObserver?>(nil)
+  /// What this database is among several over which the players are spread; nil for the only one.
+  let binding: ShardBinding?
+  /// The names of all of them.
+  let knownShards: Set<String>
+  /// Whether another one of them knows bytes in the place that they share.
+  let knownElsewhere = Mutex<(@Sendable (ContentKey) async throws -> Bool)?>(nil)
   /// What was known of the whole cloud when it was last looked at (`refresh`).
   let state = Mutex(State())
 
   /// Opens the database, and makes its tables if they aren't there. One that was set back to a backup begins a new
   /// epoch if that is said in it (`keepsake bank restored`); otherwise when a device shows it.
   ///
-  /// - Parameter contents: Where large contents are put, and behind it, where earlier ones are.
+  /// - Parameters:
+  ///   - contents: Where large contents are put, and behind it, where earlier ones are.
+  ///   - binding: What the database is among several ones; nil for the only one.
+  ///   - shards: The names of all of them.
   init(
     _ settings: PostgreSQLSettings, connections: Int, contents: [ContentPlace] = [.rows],
+    binding: ShardBinding? = nil, shards: Set<String> = [],
     clock: @escaping @Sendable () -> Int64 = { 0 }, logger: Logger = Logger(label: "keepsake.server")
   ) async throws {
-    (self.clock, self.logger) = (clock, logger)
+    (self.clock, self.logger, self.binding, knownShards) = (clock, logger, binding, shards)
     pool = PostgreSQLPool(settings, connections: connections)
     do {
       try await PostgreSQLSchema.prepare(pool, logger: logger)
+      try await ShardBinding.check(binding, pool)
       places = try await ContentPlaces.open(contents, pool: pool, clock: clock, logger: logger)
     } catch {
       await pool.finish()
@@ -74,6 +87,21 @@ final class PostgreSQLStorage: CloudStorage {
     }
     throw PostgreSQLPool.crowded
   }
+
+  /// Reads about a container.
+  ///
+  /// - Throws: `NotHere` if it lives in another database.
+  func read(_ statements: [PostgreSQLStatement], of container: ContainerID) async throws -> [PostgreSQLRows] {
+    guard isShard else { return try await read(statements) }
+    var answers = try await read(statements + [PostgreSQLTransaction.fenced(container)])
+    if answers.removeLast().first != nil { throw NotHere(container) }
+    return answers
+  }
+
+  /// Whether the players are spread over several databases, of which this is one.
+  var isShard: Bool { binding != nil }
+  /// Whether it is the one that says where each player lives.
+  var isHome: Bool { binding?.name == ShardBinding.home }
 
   /// Reads again if something was in its way, and once more if the connection broke: that changes nothing.
   func read(_ statements: [PostgreSQLStatement]) async throws -> [PostgreSQLRows] {
@@ -107,11 +135,13 @@ final class PostgreSQLStorage: CloudStorage {
     return try await pool.repeating(isInTheWay) { try await pool.transaction(body) }
   }
 
-  /// Whether newer servers have changed the tables so that this one can't use them.
-  var isOutdated: Bool { state.withLock(\.isOutdated) }
+  /// Whether this server can't use the database any more, because of what newer or other servers have changed.
+  var isOutdated: Bool { state.withLock { $0.isOutdated || $0.unknownShard != nil } }
 
   func requireCurrent() throws {
+    let (isOutdated, unknownShard) = state.withLock { ($0.isOutdated, $0.unknownShard) }
     if isOutdated { throw PostgreSQLSchema.outdated }
+    if let unknownShard { throw unknownShard }
   }
 
   func commit(
