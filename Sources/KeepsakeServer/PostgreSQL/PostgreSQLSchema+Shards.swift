@@ -6,8 +6,8 @@ extension PostgreSQLSchema {
     // What this database is: one row.
     "CREATE TABLE shard_self (id bigint PRIMARY KEY, cloud bytea NOT NULL, name bytea NOT NULL)",
     "CREATE TABLE shard (name bytea PRIMARY KEY, is_open bigint NOT NULL)",
-    // Where each container lives. The generation grows with each move that is begun or undone; `since` is when its mover
-    // was last heard; `left_at` is a shard that may still have rows of it.
+    // Where each container lives. The generation grows with each move that is begun or undone; `since` is when its
+    // mover was last heard; `left_at` is a shard that may still have rows of it.
     """
     CREATE TABLE placement (
       container bytea PRIMARY KEY, shard bytea NOT NULL, generation bigint NOT NULL, since bigint NOT NULL,

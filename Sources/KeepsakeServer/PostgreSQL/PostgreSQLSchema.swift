@@ -8,7 +8,9 @@ import KeepsakePostgreSQL
 /// patterns; what is true or false is 1 or 0.
 enum PostgreSQLSchema {
   /// What makes each state of the tables of the one before, the first one of none. None that a release has had changes.
-  static let migrations = [PostgreSQLMigration(tables), PostgreSQLMigration(admin, oldest: 1), PostgreSQLMigration(shards, oldest: 1)]
+  static let migrations = [
+    PostgreSQLMigration(tables), PostgreSQLMigration(admin, oldest: 1), PostgreSQLMigration(shards, oldest: 1),
+  ]
 
   /// The state that has tables for several databases.
   static let shardsNumber: Int64 = 3

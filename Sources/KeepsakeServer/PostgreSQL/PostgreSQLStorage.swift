@@ -44,11 +44,11 @@ final class PostgreSQLStorage: CloudStorage {
   /// epoch if that is said in it (`keepsake bank restored`); otherwise when a device shows it.
   ///
   /// - Parameters:
-  ///   - contents: Where large contents are put, and behind it, where earlier ones are.
+  ///   - contents: Where large contents are put, and behind it, where earlier ones are; nil for who only moves players.
   ///   - binding: What the database is among several ones; nil for the only one.
   ///   - shards: The names of all of them.
   init(
-    _ settings: PostgreSQLSettings, connections: Int, contents: [ContentPlace] = [.rows],
+    _ settings: PostgreSQLSettings, connections: Int, contents: [ContentPlace]? = [.rows],
     binding: ShardBinding? = nil, shards: Set<String> = [],
     clock: @escaping @Sendable () -> Int64 = { 0 }, logger: Logger = Logger(label: "keepsake.server")
   ) async throws {
@@ -57,7 +57,11 @@ final class PostgreSQLStorage: CloudStorage {
     do {
       try await PostgreSQLSchema.prepare(pool, logger: logger)
       try await ShardBinding.check(binding, pool)
-      places = try await ContentPlaces.open(contents, pool: pool, clock: clock, logger: logger)
+      if let contents {
+        places = try await ContentPlaces.open(contents, pool: pool, clock: clock, logger: logger)
+      } else {
+        places = ContentPlaces([], rows: ContentRows(pool: pool, clock: clock))
+      }
     } catch {
       await pool.finish()
       throw error

@@ -21,8 +21,8 @@ final class PostgreSQLWatch: Service {
   private let storage: PostgreSQLStorage
   /// All databases in which players are.
   private let storages: [PostgreSQLStorage]
-  /// Called with each sweep.
-  private let lookAfter: (@Sendable () async throws -> Void)?
+  /// Called after each look at what is of the whole cloud, and after each sweep.
+  private let (refreshed, swept): (@Sendable () async throws -> Void, @Sendable () async throws -> Void)
   private let events: EventHub
   private let heartbeatSeconds: Int
   private let notices = PostgreSQLNotices()
@@ -36,18 +36,21 @@ final class PostgreSQLWatch: Service {
   private let state = Mutex(State())
 
   convenience init(_ storage: PostgreSQLStorage, _ events: EventHub, heartbeatSeconds: Int) {
-    self.init([storage], events, heartbeatSeconds: heartbeatSeconds, lookAfter: nil)
+    self.init([storage], events, heartbeatSeconds: heartbeatSeconds)
   }
 
   /// - Parameters:
   ///   - storages: The first one is where servers hear each other.
-  ///   - lookAfter: Called with each sweep.
+  ///   - refreshed: Called after each look at what is of the whole cloud.
+  ///   - swept: Called after each sweep.
   init(
     _ storages: [PostgreSQLStorage], _ events: EventHub, heartbeatSeconds: Int,
-    lookAfter: (@Sendable () async throws -> Void)?
+    refreshed: @escaping @Sendable () async throws -> Void = {},
+    swept: @escaping @Sendable () async throws -> Void = {}
   ) {
     let storage = storages[0]
-    (self.storage, self.storages, self.events, self.lookAfter) = (storage, storages, events, lookAfter)
+    (self.storage, self.storages, self.events) = (storage, storages, events)
+    (self.refreshed, self.swept) = (refreshed, swept)
     self.heartbeatSeconds = heartbeatSeconds
     events.relay { [notices, weak self] relayed in
       guard let self, !state.withLock(\.isMute) else { return }
@@ -131,6 +134,7 @@ final class PostgreSQLWatch: Service {
     let perSecond = Int(Duration.seconds(1) / Self.lookInterval)
     if number % perSecond == 0 { try await each { try await $0.refresh() } }
     if storage.isOutdated { return }
+    if number % perSecond == 0 { try await refreshed() }
     let mustLook = state.withLock { state in
       defer { state.mustLook = !state.isListening || state.isMute }
       return state.mustLook
@@ -144,7 +148,7 @@ final class PostgreSQLWatch: Service {
     try await each { storage in
       if !storage.isOutdated { try await storage.sweep(now: storage.clock()) }
     }
-    if let lookAfter, !storage.isOutdated { try await lookAfter() }
+    if !storage.isOutdated { try await swept() }
   }
 
   /// Does the same with each database: one that is down must not keep the others from it.

@@ -26,13 +26,32 @@ enum CloudDatabase {
   ) async throws -> ShardedStorage {
     let addresses = Dictionary(shards.map { ($0.name, $0.address) }) { $1 }
     let names = Set(addresses.keys).union([ShardBinding.home])
-    return try await ShardedStorage.open(Array(addresses.keys), firstWait: firstWait) { name, binding in
+    return try await ShardedStorage.open(addresses.keys.sorted(), firstWait: firstWait) { name, binding in
       var logger = logger
       logger[metadataKey: "shard"] = "\(name)"
       return try await openOne(
         configuration, at: addresses[name], binding: binding, shards: names, logger: logger)
     }
   }
+
+  /// Opens the databases of a cloud beside its servers: of large contents only their rows.
+  static func openBeside(
+    database: String, _ shards: [ShardAddress], logger: Logger
+  ) async throws -> ShardedStorage {
+    let addresses = Dictionary(shards.map { ($0.name, $0.address) }) { $1 }
+    let names = Set(addresses.keys).union([ShardBinding.home])
+    do {
+      return try await ShardedStorage.open(addresses.keys.sorted(), isServer: false) { name, binding in
+        try await PostgreSQLStorage(
+          PostgreSQLSettings(addresses[name] ?? database), connections: besideConnections, contents: nil,
+          binding: binding, shards: names, clock: ServerConfiguration.systemClock, logger: logger)
+      }
+    } catch let error as PostgreSQLError {
+      throw ServerError(.inputOutput, "A database can't be opened.", cause: error)
+    }
+  }
+
+  private static let besideConnections = 4
 
   private static func openOne(
     _ configuration: ServerConfiguration, at address: String? = nil, binding: ShardBinding? = nil,
@@ -75,7 +94,7 @@ enum CloudDatabase {
   }
 
   #if !PostgreSQL
-  private static let missing = ServerError(
+  static let missing = ServerError(
     .configuration, "This program was built without PostgreSQL: build it with --traits Cloud,PostgreSQL.")
   #endif
 }

@@ -175,7 +175,7 @@ struct ShardCopy: Sendable {
   }
 
   private static func different(_ table: String) -> ServerError {
-    ServerError(.damaged, "A player's rows of the table \(table) aren't the same after copying them: nothing was moved.")
+    ServerError(.damaged, "A player's rows of the table \(table) aren't the same after copying: nothing was moved.")
   }
 
   // MARK: Removing

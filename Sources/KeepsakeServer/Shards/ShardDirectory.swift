@@ -6,7 +6,7 @@ import Synchronization
 
 /// Says in which database each container lives: the table `placement` of home, and what was read of it before.
 ///
-/// What is remembered may be old. That does no harm: a database that a container has left knows that it has (`NotHere`).
+/// What is remembered may be old. That does no harm: a database that a container has left knows it (`NotHere`).
 final class ShardDirectory: Sendable {
   /// Containers whose shards are remembered: some 10 MB.
   private static let remembered = 200_000
@@ -123,7 +123,8 @@ final class ShardDirectory: Sendable {
   func setOpen(_ isOpen: Bool, _ name: String) async throws {
     try await home.transaction { transaction in
       // All rows, so that of two that close the last two shards, one is begun anew.
-      try transaction.run("UPDATE shard SET is_open = CASE WHEN name = $1 THEN $2 ELSE is_open END",
+      try transaction.run(
+        "UPDATE shard SET is_open = CASE WHEN name = $1 THEN $2 ELSE is_open END",
         [.name(name), .int(isOpen ? 1 : 0)])
       guard try transaction.run("SELECT 1::bigint FROM shard WHERE is_open = 1 LIMIT 1").first != nil else {
         throw ServerError(

@@ -8,9 +8,9 @@ import Logging
 /// Moves players between the databases of a cloud, a family at a time: a container of a game, and those that it shares
 /// with others. Any number of movers may do so at a time, and each may end at any line.
 ///
-/// A move is a row of home's directory with a generation. In a database a container is changed only by who has its newest
-/// generation there, so that a mover that stood still does nothing when it goes on; and by nobody else as long as it is
-/// fenced, which its revision says by being negative.
+/// A move is a row of home's directory with a generation. In a database a container is moved only by who has its newest
+/// generation there, so that a mover that stood still does nothing when it goes on; and nobody else changes it as long
+/// as it is fenced, which its revision says by being negative.
 struct ShardMover: Sendable {
   /// What has been done when a move comes to a line.
   enum Step: CaseIterable, Sendable {
@@ -213,7 +213,8 @@ struct ShardMover: Sendable {
       new = found.subtracting(all)
       all.formUnion(new)
       guard all.count <= limit else {
-        throw ServerError(.overloaded, "More than \(limit) players share containers with each other: they can't be moved.")
+        throw ServerError(
+          .overloaded, "More than \(limit) players share containers with each other: they can't be moved.")
       }
     }
     return all

@@ -123,7 +123,8 @@ struct ShardTable: Sendable {
   func insertion(of row: PostgreSQLRow, _ container: Data) throws -> PostgreSQLStatement {
     PostgreSQLStatement(
       """
-      INSERT INTO \(name) (\(list([owner] + columns.map(\.name)))) VALUES (\(Self.parameters(columns.count + 1, from: 1))) \
+      INSERT INTO \(name) (\(list([owner] + columns.map(\.name)))) \
+      VALUES (\(Self.parameters(columns.count + 1, from: 1))) \
       ON CONFLICT (\(list(unique))) DO NOTHING
       """, [.bytes(container)] + (try values(of: row)))
   }

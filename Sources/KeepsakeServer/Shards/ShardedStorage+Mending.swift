@@ -3,13 +3,12 @@ import KeepsakePostgreSQL
 import KeepsakeReplication
 import Logging
 
-/// What servers do about all databases now and then: whatever was left half-done, by a server or a mover that ended, one
-/// of them finishes.
+/// What servers do about all databases now and then: whatever a server or a mover that ended has left half-done, one of
+/// them finishes.
 extension ShardedStorage {
   private static let mendedAtOnce = 100
 
   func lookAfter() async throws {
-    try await directory.refresh()
     for container in try await directory.unfinished(limit: Self.mendedAtOnce) {
       do {
         try await mend(container)
@@ -22,7 +21,9 @@ extension ShardedStorage {
 
   private func mend(_ container: ContainerID) async throws {
     do {
-      if try await directory.placement(of: container)?.isDeleting == true { return try await mendDeletion(of: container) }
+      if try await directory.placement(of: container)?.isDeleting == true {
+        return try await mendDeletion(of: container)
+      }
       try await mover.settle(container, cleans: true)
     } catch let error as APIError where error.code == ShardMover.busy.code {
       // Somebody else does.

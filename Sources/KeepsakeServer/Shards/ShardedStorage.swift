@@ -10,8 +10,8 @@ import Synchronization
 /// A cloud whose players are spread over several PostgreSQL databases. Home's directory says where each of them lives.
 ///
 /// What is done is always a transaction of one database. What needs two players, as joining a shared container does,
-/// first has them live in the same one. What may be only once in the whole cloud, a receipt or an identity, home is asked
-/// for first.
+/// first has them live in the same one. For what may be only once in the whole cloud, a receipt or an identity, home is
+/// asked first.
 final class ShardedStorage: AdminStorage {
   /// How long a request waits for a player who is being moved.
   static let patience = Duration.seconds(10)
@@ -40,15 +40,23 @@ final class ShardedStorage: AdminStorage {
   ///
   /// - Parameters:
   ///   - open: Opens one of them.
+  ///   - isServer: Whether new shards become part of the cloud.
   ///   - firstWait: Shorter in tests.
   static func open(
-    _ names: [String], firstWait: Duration = firstWait,
+    _ names: [String], isServer: Bool = true, firstWait: Duration = firstWait,
     _ open: (_ name: String, ShardBinding) async throws -> PostgreSQLStorage
   ) async throws -> ShardedStorage {
     let home = try await open(ShardBinding.home, ShardBinding(name: ShardBinding.home, cloud: nil))
     var others: [String: PostgreSQLStorage] = [:]
     do {
       let cloud = try await ShardBinding.cloud(home.pool)
+      if !isServer {
+        let entered = try await ShardDirectory(home: home).shards()
+        for name in names where entered[name] == nil {
+          throw ServerError(
+            .configuration, "No server of this cloud knows the shard \(name): start them with it first.")
+        }
+      }
       for name in names.sorted() {
         others[name] = try await open(name, ShardBinding(name: name, cloud: cloud))
       }
@@ -207,7 +215,10 @@ final class ShardedStorage: AdminStorage {
   var waitingCommits: Int { all.reduce(0) { $0 + $1.waitingCommits } }
 
   func watching(_ events: EventHub, heartbeatSeconds: Int) -> (any Service)? {
-    PostgreSQLWatch(all, events, heartbeatSeconds: heartbeatSeconds) { [weak self] in try await self?.lookAfter() }
+    PostgreSQLWatch(
+      all, events, heartbeatSeconds: heartbeatSeconds,
+      refreshed: { [weak self] in try await self?.directory.refresh() },
+      swept: { [weak self] in try await self?.lookAfter() })
   }
 
   func close() async throws {

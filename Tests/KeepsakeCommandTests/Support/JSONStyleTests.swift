@@ -148,6 +148,8 @@ import Testing
   private static let rare: [String: Set<String>] = [
     "app revoke": ["key"], "admin player show": ["parents", "shared"],
     "admin money refund": ["alreadyDone", "balances", "owed", "player", "purchase"], "bank release": ["url"],
+    "shard drain": ["movedCount", "skippedCount"], "shard list": ["shards"],
+    "shard move": ["movedCount", "skippedCount"], "shard open": ["name"],
     "doctor": ["needsSecret"], "inspect": ["recordsMessage"], "simulate": ["error"],
     "sync": ["deviceNames", "item"], "wrap": ["beside", "choice", "saveCount"],
   ]
