@@ -68,6 +68,7 @@ final class PostgreSQLStorage: CloudStorage {
     }
     do {
       try await refresh()
+      if let error = state.withLock(\.unknownShard) { throw error }
     } catch {
       try await close()
       throw error

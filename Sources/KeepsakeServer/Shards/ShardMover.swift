@@ -26,11 +26,10 @@ struct ShardMover: Sendable {
   private static let attempts = 20
   /// More players than this don't share containers with each other.
   private static let largestFamily = 1_000
-  /// A second after which every server knows the bans of a database, and as much again.
-  static let banned = Duration.milliseconds(2_500)
-
   let directory: ShardDirectory
   let shards: [String: PostgreSQLStorage]
+  /// After this time every server knows the bans of the database to which a player was moved. Shorter in tests.
+  var banPause = Duration.milliseconds(2_500)
   /// Called after each step.
   var reached: @Sendable (Step) async throws -> Void = { _ in }
 
@@ -104,7 +103,7 @@ struct ShardMover: Sendable {
     }
     try await reached(.live)
     // As long as not every server has read them where they are now, they must be found where they were.
-    if try await hasBan(move) { try await Task.sleep(for: Self.banned) }
+    if try await hasBan(move) { try await Task.sleep(for: banPause) }
     for container in move.family {
       try await ShardCopy.remove(container, from: move.from, move.generation)
       try await directory.cleaned(container, at: move.names.from, move.generation)

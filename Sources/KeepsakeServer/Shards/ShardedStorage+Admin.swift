@@ -48,8 +48,9 @@ extension ShardedStorage {
 
   func unlink(_ identity: ContentHash, of container: ContainerID, auditing entry: AuditEntry) async throws {
     try await at(container) { storage in
+      let holder = try await self.holder(of: identity)
       try await storage.unlink(identity, of: container, auditing: entry)
-      if !storage.isHome { try await self.release(identity, of: container) }
+      if !storage.isHome, let holder, holder.container == container { try await self.release(identity, holder) }
     }
   }
 

@@ -111,10 +111,12 @@ extension ServerConfiguration {
   }
 }
 
-/// A storage for tests: each of the two.
+/// A storage for tests: each of them.
 enum TestStorage: String, CaseIterable, CustomTestStringConvertible {
   case sqlite = "SQLite"
   case postgreSQL = "PostgreSQL"
+  /// With the players spread over two databases.
+  case shards = "two PostgreSQL databases"
 
   /// Those that are there.
   static let all = allCases.filter { $0 == .sqlite || TestDatabase.address != nil }
@@ -150,6 +152,12 @@ enum TestStorage: String, CaseIterable, CustomTestStringConvertible {
       try await storage.close()
       try TestDatabase.drop(schema: name)
       return result
+      #else
+      throw ServerError(.configuration, "This program was built without PostgreSQL.")
+      #endif
+    case .shards:
+      #if PostgreSQL
+      return try await ShardLab.with(clock: clock) { lab in try await body(lab.server()) }
       #else
       throw ServerError(.configuration, "This program was built without PostgreSQL.")
       #endif
