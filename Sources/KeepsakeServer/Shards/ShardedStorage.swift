@@ -13,8 +13,8 @@ import Synchronization
 /// first has them live in the same one. For what may be only once in the whole cloud, a receipt or an identity, home is
 /// asked first.
 final class ShardedStorage: AdminStorage {
-  /// How long a request waits for a player who is being moved.
-  static let patience = Duration.seconds(10)
+  /// How long a request waits for a player who is being moved: longer than for a mover that ended.
+  static let patience = Duration.seconds(12)
   /// For how long the first start with shards waits: until all servers that don't know them refuse everything.
   static let firstWait = Duration.seconds(3)
 
