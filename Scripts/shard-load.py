@@ -16,8 +16,10 @@ import argparse, glob, json, os, secrets, shutil, signal, subprocess, sys, tempf
 AT_ONCE = 500
 # How long servers may take to find what the killed command has left: they look once a minute.
 MENDED = 90
-TABLES = ["version", "cell", "content", "content_object", "content_part", "decision", "device", "device_chain", "retired",
-          "covered", "mark", "reached", "past_position", "bank_order", "paid_claim", "good", "closed_chain", "token_use"]
+TABLES = [
+    "version", "cell", "content", "content_object", "content_part", "decision", "device", "device_chain", "retired",
+    "covered", "mark", "reached", "past_position", "bank_order", "paid_claim", "good", "closed_chain", "token_use",
+]
 
 
 def program(name):

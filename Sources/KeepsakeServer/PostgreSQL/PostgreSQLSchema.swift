@@ -12,8 +12,8 @@ enum PostgreSQLSchema {
     PostgreSQLMigration(tables), PostgreSQLMigration(admin, oldest: 1), PostgreSQLMigration(shards, oldest: 1),
   ]
 
-  /// The state that has tables for several databases.
-  static let shardsNumber: Int64 = 3
+  /// The first state that has tables for several databases.
+  static let shardsNumber = Int64(1 + (migrations.firstIndex { $0.statements == shards } ?? migrations.count - 1))
 
   private static let tables =
     [

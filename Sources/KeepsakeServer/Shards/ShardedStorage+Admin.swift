@@ -10,8 +10,8 @@ extension ShardedStorage {
 
   func places(_ query: PlayerQuery) async throws -> [AdminPlace] {
     var found: [AdminPlace] = []
-    for place in try await ask({ try await $0.places(query) }).flatMap(\.answer) {
-      // In home, and where the player has lived before, may be rows of those who live elsewhere.
+    for place in try await find({ try await $0.places(query) }) {
+      // In home, and where the player has lived before, may be some rows of those who live elsewhere.
       if found.contains(where: { $0.container == place.container }) { continue }
       found += try await at(place.container) { try await $0.places(query) }.filter { $0.container == place.container }
     }

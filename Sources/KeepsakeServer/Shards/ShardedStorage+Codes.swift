@@ -16,7 +16,7 @@ extension ShardedStorage {
     // Of two players that have drawn the same code, the later one has it, as in one database.
     let statement = PostgreSQLStatement(
       "SELECT container, expires FROM pairing WHERE app = $1 AND code = $2", [.bytes(right.scope.bytes), .bytes(code)])
-    let holders = try await holders(statement)
+    let holders = try await find { try await Self.holders(statement, in: $0) }
     guard let holder = holders.max(by: { $0.number < $1.number })?.container ?? right.parent?.container else {
       return nil
     }
@@ -41,7 +41,7 @@ extension ShardedStorage {
       "SELECT container, created FROM recovery WHERE code = $1 OR (used = $1 AND code = $2)",
       [.bytes(recovery.code.bytes), .bytes(recovery.next.bytes)])
     // Two players have one code only if somebody has made it up: the first one has it.
-    let holders = try await holders(statement)
+    let holders = try await find { try await Self.holders(statement, in: $0) }
     guard let holder = holders.min(by: { $0.number < $1.number })?.container ?? recovery.right.parent?.container else {
       return nil
     }
@@ -52,19 +52,18 @@ extension ShardedStorage {
   }
 
   /// Finds the containers that have something, each with a number.
-  private func holders(_ statement: PostgreSQLStatement) async throws -> [(container: ContainerID, number: Int64)] {
-    try await ask { storage in
-      try await storage.read([statement])[0].map { row -> (ContainerID, Int64) in
-        (try row.identifier(0), try row.int(1))
-      }
-    }.flatMap(\.answer).map { (container: $0.0, number: $0.1) }
+  private static func holders(
+    _ statement: PostgreSQLStatement, in storage: PostgreSQLStorage
+  ) async throws -> [(container: ContainerID, number: Int64)] {
+    try await storage.read([statement])[0].map { (container: try $0.identifier(0), number: try $0.int(1)) }
   }
 
   /// - Throws: `APIError.codeTaken` if another player has this recovery code.
   private func refuseOther(_ code: ContentHash, than container: ContainerID) async throws {
     let statement = PostgreSQLStatement(
       "SELECT container, created FROM recovery WHERE code = $1", [.bytes(code.bytes)])
-    if try await holders(statement).contains(where: { $0.container != container }) { throw APIError.codeTaken }
+    let holders = try await ask { try await Self.holders(statement, in: $0) }.flatMap(\.answer)
+    if holders.contains(where: { $0.container != container }) { throw APIError.codeTaken }
   }
 }
 #endif

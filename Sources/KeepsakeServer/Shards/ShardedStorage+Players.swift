@@ -55,9 +55,10 @@ extension ShardedStorage {
   }
 
   func place(of player: PlayerID) async throws -> PlayerPlace? {
-    let places = try await ask { try await $0.place(of: player) }
-    // Rows that a move has left say the same as those where the player lives now.
-    return places.lazy.compactMap(\.answer).first
+    let places = try await find { try await $0.place(of: player).map { [$0] } ?? [] }
+    // In home, and where the player has lived before, may be some rows of those who live elsewhere.
+    guard let found = places.first else { return nil }
+    return try await at(found.container) { try await $0.place(of: player) } ?? found
   }
 
   // MARK: Shared containers

@@ -132,6 +132,30 @@ final class ShardedStorage: AdminStorage {
     }
   }
 
+  /// Looks for something in all databases at the same time.
+  ///
+  /// - Returns: What was found. As long as anything was, a database that is down doesn't matter.
+  func find<Answer: Sendable>(
+    _ body: @escaping @Sendable (PostgreSQLStorage) async throws -> [Answer]
+  ) async throws -> [Answer] {
+    let results = try await ask { storage -> Result<[Answer], any Error> in
+      do { return .success(try await body(storage)) } catch { return .failure(error) }
+    }.map(\.answer)
+    var found: [Answer] = []
+    var failure: (any Error)?
+    for result in results {
+      switch result {
+      case .success(let answers): found += answers
+      case .failure(let error): failure = error
+      }
+    }
+    guard let failure else { return found }
+    // Nothing may be taken for missing that wasn't looked for.
+    if found.isEmpty { throw failure }
+    logger.failure("One of the databases can't be asked; another one has what was looked for", failure)
+    return found
+  }
+
   // MARK: Decisions
 
   func load(_ reads: ReadSet, of container: ContainerID) async throws -> Snapshot {
