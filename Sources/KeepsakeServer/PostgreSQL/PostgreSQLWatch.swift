@@ -21,8 +21,10 @@ final class PostgreSQLWatch: Service {
   private let storage: PostgreSQLStorage
   /// All databases in which players are.
   private let storages: [PostgreSQLStorage]
-  /// Called after each look at what is of the whole cloud, and after each sweep.
-  private let (refreshed, swept): (@Sendable () async throws -> Void, @Sendable () async throws -> Void)
+  /// Called after each look at what is of the whole cloud.
+  private let refreshed: @Sendable () async throws -> Void
+  /// Called after each sweep.
+  private let swept: @Sendable () async throws -> Void
   private let events: EventHub
   private let heartbeatSeconds: Int
   private let notices = PostgreSQLNotices()
