@@ -98,6 +98,15 @@ struct ShardMover: Sendable {
       throw error
     }
     try await reached(.decided)
+    do {
+      try await finish(move)
+    } catch is Overtaken {
+      // Somebody else has finished it.
+    }
+    try await reached(.removed)
+  }
+
+  private func finish(_ move: Move) async throws {
     for container in move.family {
       try await enliven(container, at: move.to, move.generation)
     }
@@ -108,7 +117,6 @@ struct ShardMover: Sendable {
       try await ShardCopy.remove(container, from: move.from, move.generation)
       try await directory.cleaned(container, at: move.names.from, move.generation)
     }
-    try await reached(.removed)
   }
 
   /// What is of a move that failed before it was decided. Whatever this can't do, others do when its lease is over.

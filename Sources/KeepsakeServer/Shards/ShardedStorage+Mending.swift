@@ -34,7 +34,7 @@ extension ShardedStorage {
 
   private func mendDeletion(of container: ContainerID) async throws {
     let deleted = PostgreSQLStatement(PostgreSQLTransaction.deleted, [.bytes(container.deletedMark)])
-    let isDeleted = try await at(container) { try await $0.read([deleted])[0].first != nil }
+    let isDeleted = try await at(container) { try await $0.read([deleted], of: container)[0].first != nil }
     if isDeleted {
       try await finishDeletion(of: container, now: clock())
     } else {

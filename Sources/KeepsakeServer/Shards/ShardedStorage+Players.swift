@@ -123,12 +123,11 @@ extension ShardedStorage {
   private func forgetDevices(of containers: [ContainerID]) async throws {
     for container in containers {
       try await at(container) { storage in
-        let known = try await storage.read([
-          PostgreSQLStatement(
-            "SELECT id FROM device WHERE container = $1 UNION SELECT device FROM retired WHERE container = $1",
-            [.bytes(container.bytes)])
-        ])[0]
-        let devices = PostgreSQLValue.list(try known.map { try $0.bytes(0) })
+        let known = PostgreSQLStatement(
+          "SELECT id FROM device WHERE container = $1 UNION SELECT device FROM retired WHERE container = $1",
+          [.bytes(container.bytes)])
+        let rows = try await storage.read([known], of: container)[0]
+        let devices = PostgreSQLValue.list(try rows.map { try $0.bytes(0) })
         _ = try await self.ask { other in
           _ = try await other.read([
             PostgreSQLStatement("UPDATE identity_use SET device = '' WHERE device = ANY($1)", [devices]),
