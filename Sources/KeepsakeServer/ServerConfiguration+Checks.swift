@@ -113,6 +113,9 @@ extension ServerConfiguration {
     guard database != nil || shards.isEmpty else {
       throw ServerError(.configuration, "Shards are further PostgreSQL databases: --shard needs --database.")
     }
+    guard shards.isEmpty || webhooks.isEmpty else {
+      throw ServerError(.configuration, "With several databases there are no webhooks yet: leave out --webhook.")
+    }
     _ = try ShardAddress.all(shards)
   }
 
