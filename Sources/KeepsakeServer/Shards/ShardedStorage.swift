@@ -23,12 +23,15 @@ final class ShardedStorage: AdminStorage {
   let home: PostgreSQLStorage
   /// All of them by name, home too.
   let shards: [String: PostgreSQLStorage]
+  /// The same, home first.
+  let all: [PostgreSQLStorage]
   let directory: ShardDirectory
   let mover: ShardMover
 
   init(home: PostgreSQLStorage, others: [String: PostgreSQLStorage]) {
     (clock, logger, self.home) = (home.clock, home.logger, home)
     shards = others.merging([ShardBinding.home: home]) { $1 }
+    all = [home] + others.sorted { $0.key < $1.key }.map(\.value)
     directory = ShardDirectory(home: home)
     mover = ShardMover(directory: directory, shards: shards)
     home.knownElsewhere.withLock { known in
@@ -73,9 +76,6 @@ final class ShardedStorage: AdminStorage {
       throw error
     }
   }
-
-  /// All databases, home first.
-  var all: [PostgreSQLStorage] { [home] + shards.sorted { $0.key < $1.key }.filter { !$0.value.isHome }.map(\.value) }
 
   // MARK: Where a container lives
 
