@@ -174,12 +174,12 @@ struct ShardMoveTests {
     arguments: [.begun, .fenced, .copied, .verified] as [ShardMover.Step])
   func late(at step: ShardMover.Step) async throws {
     try await ShardLab.with { lab in
+      let container = self.container
       let (one, other) = (try await lab.server(), try await lab.server())
       try await one.addGem(to: container, mark: 1)
       let from = try await one.directory.shard(of: container)
       let isFirst = Shared(true)
       var mover = one.mover
-      let container = container
       let address = try #require(lab.addresses[ShardBinding.home])
       mover.reached = { reached in
         guard reached == step, isFirst.value else { return }
@@ -283,6 +283,7 @@ struct ShardMoveTests {
   @Test("a ban counts on each server during and after a move, and is lifted where the player is")
   func bans() async throws {
     try await ShardLab.with { lab in
+      let container = self.container
       let (one, other) = (try await lab.server(), try await lab.server())
       let entry = AuditEntry(atMilliseconds: 5, key: "k", name: "ada", act: "player.ban", request: "r")
       let ban = Ban(reason: "x", sinceMilliseconds: 1)
@@ -296,7 +297,6 @@ struct ShardMoveTests {
       var mover = one.mover
       mover.banPause = .zero
       let seen = Shared<[Bool]>([])
-      let container = container
       mover.reached = { _ in
         for storage in other.all { try await storage.refresh() }
         seen.value.append(other.ban(of: container) == ban)
