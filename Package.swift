@@ -301,7 +301,7 @@ let package = Package(
         .product(name: "HTTPTypes", package: "swift-http-types", condition: cloud),
         .product(name: "JWTKit", package: "jwt-kit", condition: cloud),
       ],
-      swiftSettings: strict),
+      exclude: ["Fixtures"], swiftSettings: strict),
     .testTarget(
       name: "KeepsakeMirrorTests",
       dependencies: ["KeepsakeMirror", "KeepsakeReplication", "KeepsakeStore", "TestSupport"],
@@ -309,6 +309,7 @@ let package = Package(
     .testTarget(
       name: "KeepsakeCommandTests",
       dependencies: [
+        .target(name: "KeepsakePostgreSQL", condition: postgres),
         "KeepsakeCommand", "FlowerGarden", "KeepsakeArchive", "KeepsakeInspection", "KeepsakeInterchange",
         "KeepsakeMirror",
         "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication",

@@ -58,8 +58,7 @@ def play(options, database):
         if database:
             name = "l" + secrets.token_hex(8)
             sql(f"CREATE SCHEMA {name}")
-            flags = ["--database", f"{os.environ['KEEPSAKE_POSTGRES']}&options=-csearch_path%3D{name}",
-                     "--database-connections", str(options.connections)]
+            flags = ["--database", f"{os.environ['KEEPSAKE_POSTGRES']}&options=-csearch_path%3D{name}"]
         with open(os.path.join(folder, "log"), "w") as log:
             server = subprocess.Popen(
                 [options.keepsake, "serve", "--data", os.path.join(folder, "data"), "--port", "0", "--json",
@@ -130,7 +129,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--devices", type=int, default=64)
-    parser.add_argument("--connections", type=int, default=16)
+    parser.add_argument("--connections", type=int, default=16, help="those of pgbench; a server has 16")
     parser.add_argument("--json", action="store_true", help="print all figures as JSON")
     options = parser.parse_args()
     if "KEEPSAKE_POSTGRES" not in os.environ:

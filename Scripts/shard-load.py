@@ -17,8 +17,9 @@ AT_ONCE = 500
 # How long servers may take to find what the killed command has left: they look once a minute.
 MENDED = 90
 TABLES = [
-    "version", "cell", "content", "content_object", "content_part", "decision", "device", "device_chain", "retired",
-    "covered", "mark", "reached", "past_position", "bank_order", "paid_claim", "good", "closed_chain", "token_use",
+    "version", "cell", "content", "content_object", "content_part", "bank_decision", "packed_decision", "device",
+    "device_chain", "retired", "covered", "mark", "reached", "past_position", "bank_order", "paid_claim", "good",
+    "closed_chain", "token_use",
 ]
 
 

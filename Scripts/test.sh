@@ -46,12 +46,13 @@ case $traits$(Scripts/with-postgres.sh sh -c 'echo "${KEEPSAKE_POSTGRES:+ is the
   *PostgreSQL" is there")
     on_postgres="TwoDevices|Join|Leaving|Recovery|RecoveryTrouble|EndedStreams|BankRoute|SignIn|IdentityRoute|OnDemand"
     on_postgres="$on_postgres|FilesAndLocalSlots|Quiet|UploadParts|ForeignClient|MoneyKill|TokenRenewal"
-    on_postgres="$on_postgres|AdminAccess|AdminIdentity|AdminPlayer|AdminSave|ForgedSave|Erasure"
+    on_postgres="$on_postgres|AdminAccess|AdminIdentity|AdminPlayer|AdminSave|ForgedSave|Erasure|WebhookServer"
     KEEPSAKE_CLOUDS=PostgreSQL tests "servers on PostgreSQL" $((cores * 4)) \
       --filter "'KeepsakeServerTests.($on_postgres)Tests'" --filter FaultMatrixTests/broken
     # And with one that stands for another database of its family.
     on_others="CloudStorage|AccountSwarm|SharedStorage|PostgreSQLNodes|TwoDevices|Join|Recovery|EndedStreams|BankRoute"
-    on_others="$on_others|SignIn|OnDemand|FilesAndLocalSlots|Quiet|ForeignClient|TokenRenewal"
+    on_others="$on_others|SignIn|OnDemand|FilesAndLocalSlots|Quiet|ForeignClient|TokenRenewal|PackedStorage"
+    on_others="$on_others|WebhookOutbox|PostgreSQLWebhook"
     KEEPSAKE_CLOUDS=PostgreSQL KEEPSAKE_POSTGRES_STAND_IN=1 tests "servers on another database" $((cores * 4)) \
       --filter "'KeepsakeServerTests.($on_others)Tests'" --filter FaultMatrixTests/broken
     KEEPSAKE_POSTGRES_KILLS=$([ "$deep" = 1 ] && echo 300 || echo 6) tests "PostgreSQL is killed" $((cores * 4)) \

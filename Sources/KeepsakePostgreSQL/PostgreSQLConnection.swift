@@ -50,6 +50,29 @@ package final class PostgreSQLConnection {
       isBroken = true
       throw .unreachable(Self.message(of: connection))
     }
+    try requireIsolation()
+  }
+
+  static let isolation = PostgreSQLStatement("SELECT current_setting('default_transaction_isolation')")
+
+  /// Refuses a pooler that has dropped the options of the session: two transactions that change the same row would both
+  /// succeed, and none would have a limit.
+  private func requireIsolation() throws(PostgreSQLError) {
+    let level: Data
+    do {
+      level = try run([Self.isolation])[0].first?.bytes(0) ?? Data()
+    } catch {
+      guard case .unknownOutcome(let message) = error else { throw error }
+      throw .unreachable(message)
+    }
+    guard [Data("repeatable read".utf8), Data("serializable".utf8)].contains(level) else {
+      isBroken = true
+      throw .unexpected(
+        """
+        its sessions don't have the options that this program asks for; connect to the database itself, or to a pooler \
+        that keeps a session for each of its clients
+        """)
+    }
   }
 
   private var isClosed = false

@@ -43,7 +43,11 @@ package struct PostgreSQLSettings: Hashable, Sendable {
       ("connect_timeout", "\(connectSeconds)"), ("application_name", name), ("client_encoding", "UTF8"),
       ("target_session_attrs", "read-write"), ("keepalives_idle", "10"), ("keepalives_interval", "5"),
       ("keepalives_count", "3"), ("tcp_user_timeout", "\((lostSeconds ?? answerSeconds) * 1_000)"),
-      ("dbname", address), ("options", (ownOptions + options.map { "-c \($0)" }).joined(separator: " ")),
+      ("dbname", address),
+      (
+        "options",
+        standIn?.losesOptions == true ? "" : (ownOptions + options.map { "-c \($0)" }).joined(separator: " ")
+      ),
     ]
   }
 

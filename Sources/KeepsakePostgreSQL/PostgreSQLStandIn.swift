@@ -6,8 +6,12 @@ package struct PostgreSQLStandIn: Hashable, Sendable {
   package var missing: [String]
   /// One of so many transactions fails with a serialization failure.
   package var oneFailsOf: Int
+  /// Whether the options of sessions are lost on the way, as in a pooler that gives each transaction another session.
+  package var losesOptions: Bool
 
-  package init(missing: [String] = [], oneFailsOf: Int) { (self.missing, self.oneFailsOf) = (missing, oneFailsOf) }
+  package init(missing: [String] = [], oneFailsOf: Int = .max, losesOptions: Bool = false) {
+    (self.missing, self.oneFailsOf, self.losesOptions) = (missing, oneFailsOf, losesOptions)
+  }
 
   private static let unknown = PostgreSQLStatement("SELECT keepsake_does_not_know_this()")
   private static let failing = PostgreSQLStatement(
@@ -18,7 +22,8 @@ package struct PostgreSQLStandIn: Hashable, Sendable {
     let altered = statements.map { statement in
       missing.contains { statement.sql.hasPrefix($0) } ? Self.unknown : statement
     }
-    guard let first = statements.first?.sql, !["BEGIN", "ROLLBACK"].contains(first),
+    let untouched = ["BEGIN", "ROLLBACK", PostgreSQLConnection.isolation.sql]
+    guard let first = statements.first?.sql, !untouched.contains(first),
       Int.random(in: 0..<oneFailsOf) == 0
     else { return altered }
     // What fails when it is committed isn't open any more.

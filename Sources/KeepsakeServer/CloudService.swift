@@ -18,9 +18,7 @@ struct CloudService: Service {
   private let configuration: ServerConfiguration
   private let logger: Logger
   private let folder: DataFolder
-  private let storage: any CloudStorage
-  /// What only this machine's own database has.
-  private let local: SQLiteCloudStorage?
+  private let storage: any AdminStorage
   private let cloud: CloudRoutes
   private let certificates: TLSCertificates?
   private let health: ServerHealth
@@ -44,7 +42,15 @@ struct CloudService: Service {
     let certificates = try configuration.tls.map { try TLSCertificates($0, logger: logger) }
     self.certificates = certificates
     let clock = configuration.clock
-    folder = try DataFolder(at: configuration.data)
+    // The cloud's former server may be about to end.
+    if try await CloudDatabase.awaitMoved(configuration, logger: logger) {
+      folder = try await Succession.folder(at: configuration.data, logger: logger)
+      try await Succession.port(configuration.port, of: configuration.host)
+      if let port = configuration.metricsPort { try await Succession.port(port, of: configuration.metricsHost) }
+      if let port = configuration.adminPort { try await Succession.port(port, of: configuration.adminHost) }
+    } else {
+      folder = try DataFolder(at: configuration.data)
+    }
     let registry = AppRegistry(file: folder.url.appendingPathComponent(AppRegistry.fileName), clock: clock)
     var hasKeys = !configuration.appKeys.isEmpty || configuration.appKeysFile != nil
     // Devices that registered with the generated key go on, whatever apps are created beside it.
@@ -64,11 +70,7 @@ struct CloudService: Service {
         webhooks: configuration.webhooks)
     }
     self.storage = storage
-    let local = storage as? SQLiteCloudStorage
-    self.local = local
-    let webhooks = try local.flatMap {
-      try WebhookService(configuration, storage: $0, metrics: metrics, logger: logger)
-    }
+    let webhooks = try WebhookService(configuration, storage: storage, metrics: metrics, logger: logger)
     self.webhooks = webhooks
     storage.observeCommits { metrics.committed($0, nanoseconds: $1, failed: $2) }
     let refusals = RefusalLog(metrics: metrics, logger: logger, clock: clock)
@@ -136,13 +138,20 @@ struct CloudService: Service {
     if let admin { services.append(admin) }
     if let webhooks { services.append(webhooks) }
     if let watching { services.append(watching) }
-    if let local {
+    if configuration.database == nil {
       services.append(
-        WebhookCleaning(
-          storage: local, names: configuration.webhooks.map(\.name), limits: configuration.webhookLimits,
-          logger: logger, clock: configuration.clock))
-      try await local.forgetUnwantedConflicts()
+        FenceWatch(database: folder.database, logger: logger) { target in
+          logger.notice("This server ends: its cloud has moved", metadata: ["target": "\(target)"])
+          health.drain()
+          stopSwitch.stop()
+        })
     }
+    services.append(
+      WebhookCleaning(
+        storage: storage, names: configuration.webhooks.map(\.name), limits: configuration.webhookLimits,
+        logger: logger, clock: configuration.clock))
+    // Where other servers may be told of them, that has to be found out first (`WebhookCleaning`).
+    if !storage.sharesWebhooks { try await storage.forgetUnwantedConflicts() }
     let (gate, events) = (cloud.gate, cloud.events)
     let application = Application(
       responder: TaskResponder(base: cloud.routes().buildResponder()), server: try server(),

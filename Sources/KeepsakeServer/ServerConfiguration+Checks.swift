@@ -42,8 +42,8 @@ extension ServerConfiguration {
         (--tls-certificate, --tls-key), or say that a proxy with TLS stands in front of it (--behind-proxy).
         """)
     }
-    try checkDatabase()
     try checkContents()
+    try checkShards()
     try checkAdmin()
     guard !expectsProxyProtocol || !trustedProxies.isEmpty else {
       throw ServerError(
@@ -105,11 +105,7 @@ extension ServerConfiguration {
     _ = try ContentPlace.all(contents)
   }
 
-  private func checkDatabase() throws {
-    guard database == nil || webhooks.isEmpty else {
-      throw ServerError(
-        .configuration, "With a PostgreSQL database there are no webhooks yet: leave out --webhook.")
-    }
+  private func checkShards() throws {
     guard database != nil || shards.isEmpty else {
       throw ServerError(.configuration, "Shards are further PostgreSQL databases: --shard needs --database.")
     }

@@ -9,13 +9,20 @@ import Testing
 @testable import KeepsakeCommand
 @testable import KeepsakeServer
 
+#if PostgreSQL
+import KeepsakePostgreSQL
+#endif
+
 /// `keepsake bank restored`, `status` and `release`, with a real server's folder.
 @Suite("keepsake bank after a restore", .serialized, .hangLimit) struct BankRestoredCommandTests {
   private static let chain = ChainID(high: 0, low: 1)
 
   /// Runs a server on a folder while `body` runs.
-  private func serving(_ data: URL, _ body: (RunningServer) async throws -> Void) async throws {
+  private func serving(
+    _ data: URL, database: String? = nil, _ body: (RunningServer) async throws -> Void
+  ) async throws {
     var configuration = ServerConfiguration(data: data, port: try TestPort.unused())
+    configuration.database = database
     let limit = Int(Patience.limit.components.seconds)
     SyncLimits.waitLonger()
     (configuration.stopSeconds, configuration.idleSeconds, configuration.slowGraceSeconds) = (limit, limit, limit)
@@ -105,6 +112,52 @@ import Testing
     #expect(await status(of: BankReleaseCommand.self, data + ["--all"]) == 0)
   }
 
+  #if PostgreSQL
+  private static let postgreSQL = ProcessInfo.processInfo.environment["KEEPSAKE_POSTGRES"]
+
+  @Test(
+    "with PostgreSQL, all of it is done beside a running server, and nothing in its folder",
+    .enabled(if: postgreSQL != nil, "no PostgreSQL: KEEPSAKE_POSTGRES isn't set"))
+  func besideServers() async throws {
+    let address = try #require(Self.postgreSQL)
+    let schema = "s\(UUID().uuidString.lowercased().filter { $0 != "-" })"
+    let connection = try PostgreSQLConnection(PostgreSQLSettings(address))
+    _ = try connection.run([PostgreSQLStatement("CREATE SCHEMA \(schema)")])
+    let database = address + (address.contains("?") ? "&" : "?") + "options=-csearch_path%3D\(schema)"
+    let folder = try TemporaryFolder()
+    let url = folder.url.appendingPathComponent("server")
+    let data = ["--data", url.path]
+    let there = data + ["--database", database]
+    try await serving(url, database: database) { server in
+      var players: [PlayerID] = []
+      for name in ["phone", "tablet", "console"] { players.append(try await play(name, at: server)) }
+      #expect(await status(of: BankStatusCommand.self, there) == 0)
+      #expect(
+        BankStatusCommand.lines(of: try BankStatus(data: url, database: database)) == [
+          "never restored", "no player's money is frozen",
+        ])
+      // Without the address, it would be about a cloud in the folder, where there is none.
+      #expect(await status(of: BankRestoredCommand.self, data) == 66)
+      #expect(await status(of: BankRestoredCommand.self, there) == 0)
+      #expect(await status(of: BankRestoredCommand.self, there + ["--json"]) == 0)
+      let restored = try BankStatus(data: url, database: database)
+      #expect(restored.epoch > 0 && restored.frozen == 3 && !restored.isMarked)
+      #expect(await status(of: BankStatusCommand.self, there + ["--json"]) == 0)
+      #expect(await status(of: BankStatusCommand.self, there + ["--player", "\(players[0])"]) == 0)
+      #expect(await status(of: BankStatusCommand.self, there + ["--player", "\(PlayerID(high: 1, low: 1))"]) == 66)
+      #expect(await status(of: BankReleaseCommand.self, there + ["--player", "\(players[0])"]) == 0)
+      #expect(try BankStatus(data: url, database: database).frozen == 2)
+      #expect(await status(of: BankReleaseCommand.self, there + ["--all", "--json"]) == 0)
+      #expect(try BankStatus(data: url, database: database).frozen == 0)
+      let nowhere = data + ["--database", "postgres://127.0.0.1:1/keepsake"]
+      #expect(await status(of: BankStatusCommand.self, nowhere) == 74)
+      #expect(await status(of: BankRestoredCommand.self, nowhere) == 74)
+      #expect(await status(of: BankReleaseCommand.self, nowhere + ["--all"]) == 74)
+    }
+    _ = try connection.run([PostgreSQLStatement("DROP SCHEMA \(schema) CASCADE")])
+  }
+  #endif
+
   @Test("release takes one cloud and either one player or all; no command makes a folder")
   func arguments() async throws {
     let folder = try TemporaryFolder()
@@ -115,6 +168,7 @@ import Testing
     let all = ["--all"]
     let parts: [[[String]]] = [
       [], [data], [player], [all], [data, all, player], [data, address, all], [url, all], [key, all],
+      [["--database", "postgres:"], url, key, all],
       [data, ["--player", "ada"]], [["--url", "server"], key, all],
     ]
     for wrong in parts.map({ Array($0.joined()) }) {

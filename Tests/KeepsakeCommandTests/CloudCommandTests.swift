@@ -40,5 +40,31 @@ import Testing
       #expect(!FileManager.default.fileExists(atPath: path("other")))
     }
   }
+
+  @Test("the empty database in the folder of a server that uses PostgreSQL isn't taken for the cloud")
+  func emptyDatabase() async throws {
+    try await TemporaryFolder.with { folder in
+      try Data().write(to: folder.appendingPathComponent(CloudFolder.databaseName))
+      let data = ["--data", folder.path]
+      let file = folder.appendingPathComponent("backup").path
+      #expect(await status(of: CloudBackupCommand.self, data + ["--to", file]) == 66)
+      #expect(await status(of: BankRestoredCommand.self, data) == 66)
+      #expect(await status(of: BankStatusCommand.self, data) == 66)
+      #expect(await status(of: BankReleaseCommand.self, data + ["--all"]) == 66)
+      #expect(!FileManager.default.fileExists(atPath: file))
+    }
+  }
+
+  @Test("where the environment names a PostgreSQL database, no backup of the folder alone is made")
+  func elsewhere() throws {
+    let folder = try TemporaryFolder()
+    try Data().write(to: folder.url.appendingPathComponent(CloudFolder.databaseName))
+    let file = folder.url.appendingPathComponent("backup").path
+    let ended = try Tool.run(
+      ["cloud", "backup", "--data", folder.url.path, "--to", file],
+      environment: ["KEEPSAKE_DATABASE": "postgres://db.example.com/keepsake"])
+    #expect(ended.status == 64)
+    #expect(!FileManager.default.fileExists(atPath: file))
+  }
 }
 #endif

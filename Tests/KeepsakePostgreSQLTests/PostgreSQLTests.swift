@@ -229,6 +229,16 @@ struct PostgreSQLTests {
       ])
   }
 
+  @Test("a pooler that loses a session's options is refused: transactions wouldn't be kept apart")
+  func lostOptions() {
+    #expect {
+      try connect { $0.standIn = PostgreSQLStandIn(losesOptions: true) }
+    } throws: {
+      guard case .unexpected(let message) = $0 as? PostgreSQLError else { return false }
+      return message.contains("pooler")
+    }
+  }
+
   @Test("an address that leads nowhere is unreachable, and says why without a password")
   func nowhere() {
     var settings = PostgreSQLSettings("postgres://somebody:secret@127.0.0.1:1/keepsake")

@@ -11,7 +11,7 @@ import Testing
 struct BankStorageTests {
   private static let player = ContainerID(high: 3, low: 4)
   private static let chain = ChainID(high: 5, low: 6)
-  private static let batch = SQLiteContainer.packedAtOnce
+  private static let batch = PackedDecisions.packedAtOnce
 
   private func open(_ folder: URL) throws -> SQLiteCloudStorage {
     let contents = folder.appendingPathComponent("contents")

@@ -17,10 +17,14 @@ struct CloudDatabaseOptions: ParsableArguments {
   var data: String { folder.data }
   var json: Bool { folder.json }
 
+  func address() throws -> String? { try Self.address(database) }
+
+  /// Returns the address that was given, or that the environment has.
+  ///
   /// - Throws: `CommandFailure` for an address that is empty: another database would be taken for it.
-  func address() throws -> String? {
+  static func address(_ given: String?) throws -> String? {
     let variable = ServeSetting.named("database")?.variable ?? ""
-    let address = database ?? ProcessInfo.processInfo.environment[variable]
+    let address = given ?? ProcessInfo.processInfo.environment[variable]
     guard address?.isEmpty != true else { throw CommandFailure(.usage, "the database's address is empty") }
     return address
   }

@@ -7,13 +7,15 @@ import KeepsakeStore
 import KeepsakeSync
 import Logging
 
-/// `keepsake bank restored`: marks the database of a stopped server as a backup that was put back.
+/// `keepsake bank restored`: marks the database of a stopped server as a backup that was put back, or begins a new epoch
+/// in a database that several servers use.
 struct BankRestoredCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "restored", abstract: "Say that the data folder, or its database, was restored from a backup.",
     discussion: """
       The server must not be running. At its next start, players' money is frozen until their devices have shown what \
       they were granted since the backup was made. An older copy of the database alone is also found without this. \
+      With --database, money is frozen at once, and again with each call; servers that run notice within a second. \
       Grants, charges, refunds and receipts since then are lost: send them again when keepsake bank status lists no \
       frozen money for the player. What it lists as left to the player was paid before: charge it.
       """,
@@ -21,22 +23,31 @@ struct BankRestoredCommand: AsyncParsableCommand {
       "keepsake bank restored --data cloud"
     ])
 
-  @OptionGroup var options: CloudFolderOptions
+  @OptionGroup var options: CloudDatabaseOptions
 
   private struct Marked: Encodable {
     /// The folder of the cloud's data.
     var path: String
-    var marked = true
+    /// Whether the next start begins a new epoch.
+    var marked: Bool
+    /// The epoch that has begun; nil if the next start begins it.
+    var epoch: UInt64?
   }
 
   func run() async throws {
     try await CommandRun.reporting(json: options.json) {
-      try RestoredCloud.mark(data: options.folder)
-      if options.json {
-        try Output.document(Marked(path: options.data))
+      var marked = Marked(path: options.data, marked: true)
+      let text: String
+      let folder = try options.folder.folder
+      if let address = try options.address() {
+        let epoch = try await RestoredCloud.beginEpoch(database: address, logger: BankReleaseCommand.logger)
+        (marked.marked, marked.epoch) = (false, epoch)
+        text = "began epoch \(epoch): players' money is frozen until devices report"
       } else {
-        Output.text("marked as restored: the next start of keepsake serve freezes players' money until devices report")
+        try RestoredCloud.mark(data: folder)
+        text = "marked as restored: the next start of keepsake serve freezes players' money until devices report"
       }
+      if options.json { try Output.document(marked) } else { Output.text(text) }
     }
   }
 }
@@ -50,14 +61,14 @@ struct BankStatusCommand: AsyncParsableCommand {
       "keepsake bank status --data cloud"
     ])
 
-  @OptionGroup var options: CloudFolderOptions
+  @OptionGroup var options: CloudDatabaseOptions
 
   @Option(name: .long, help: ArgumentHelp("Only this player.", valueName: "id"))
   var player: PlayerArgument?
 
   func run() async throws {
     try await CommandRun.reporting(json: options.json) {
-      let status = try BankStatus(data: options.folder, player: player?.id)
+      let status = try BankStatus(data: options.folder.folder, database: options.address(), player: player?.id)
       if options.json {
         try Output.document(BankStatusReport(path: options.data, status))
       } else {
@@ -67,9 +78,8 @@ struct BankStatusCommand: AsyncParsableCommand {
   }
 
   static func lines(of status: BankStatus) -> [String] {
-    var lines = [
-      status.epoch == 0 ? "never restored" : "epoch \(status.epoch)", "generation \(status.generation)",
-    ]
+    var lines = [status.epoch == 0 ? "never restored" : "epoch \(status.epoch)"]
+    if let generation = status.generation { lines.append("generation \(generation)") }
     if status.isMarked { lines.append("marked as restored: the next start begins a new epoch") }
     lines.append(
       status.frozen == 0
@@ -109,7 +119,8 @@ struct BankReleaseCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "release", abstract: "End the wait of frozen money for devices that won't come back.",
     discussion: """
-      A running server is asked with --url and --key-file; the data folder of a stopped one is named with --data. What \
+      A running server is asked with --url and --key-file; the data folder of a stopped one is named with --data, or \
+      that of any server, running or not, with --data and --database. What \
       a lost device was granted after the backup is the player's again; what it had before stays with it until it is \
       removed. If it comes back and the player doesn't have the money any more, the difference is booked as a shortfall.
       """,
@@ -122,6 +133,13 @@ struct BankReleaseCommand: AsyncParsableCommand {
     name: .shortAndLong, help: ArgumentHelp("The folder of a stopped cloud's data.", valueName: "folder"),
     completion: .directory)
   var data: String?
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "Where the cloud's PostgreSQL database is, if it has one, with --data; also KEEPSAKE_DATABASE.",
+      valueName: "address"))
+  var database: String?
 
   @Option(name: .long, help: "The address of a running cloud.")
   var url: String?
@@ -161,6 +179,7 @@ struct BankReleaseCommand: AsyncParsableCommand {
       throw ValidationError(
         "Name a running cloud with --url and --key-file, or the folder of a stopped one with --data.")
     }
+    guard database == nil || data != nil else { throw ValidationError("--database needs --data.") }
     if url != nil { _ = try address() }
   }
 
@@ -189,11 +208,14 @@ struct BankReleaseCommand: AsyncParsableCommand {
     }
   }
 
+  /// Standard output is for the result.
+  static var logger: Logger { Logger(label: "keepsake.server") { StreamLogHandler.standardError(label: $0) } }
+
   private func release(in folder: URL) async throws -> Released {
-    // Standard output is for the result.
-    let logger = Logger(label: "keepsake.server") { StreamLogHandler.standardError(label: $0) }
+    let address = try CloudDatabaseOptions.address(database)
     do {
-      let (released, unreadable) = try await RestoredCloud.release(data: folder, player: player?.id, logger: logger)
+      let (released, unreadable) = try await RestoredCloud.release(
+        data: folder, database: address, player: player?.id, logger: Self.logger)
       return Released(releasedCount: released, unreadableCount: unreadable)
     } catch let error as ServerError where error.code == .folderInUse {
       throw CommandFailure(

@@ -32,7 +32,8 @@ struct BankStatusReport: Encodable {
   /// The folder of the cloud's data.
   var path: String
   var epoch: UInt64
-  var generation: UInt64
+  /// Nil for a database that several servers use.
+  var generation: UInt64?
   /// Whether the next start begins a new epoch.
   var marked: Bool
   var frozenCount: Int

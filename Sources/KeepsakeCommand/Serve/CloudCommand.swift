@@ -12,7 +12,8 @@ struct CloudCommand: AsyncParsableCommand {
     abstract: "Back up a cloud's data, verify a backup, and restore it.",
     discussion: """
       A backup is one file with the database, contents and keys of one moment. keepsake serve may be running. \
-      The file contains all players' data and the secret that signs tokens: protect it like the data folder.
+      The file contains all players' data and the secret that signs tokens: protect it like the data folder. A cloud in \
+      PostgreSQL is backed up by that database's own tools.
       """,
     subcommands: [CloudBackupCommand.self, CloudVerifyCommand.self, CloudRestoreCommand.self])
 }
@@ -48,6 +49,15 @@ struct CloudBackupCommand: AsyncParsableCommand {
     try await CommandRun.reporting(json: json) {
       let folder = try FolderArgument.url(data)
       try CloudFolder.check(folder)
+      // What the folder has would be taken for the cloud.
+      if try CloudDatabaseOptions.address(nil) != nil {
+        throw CommandFailure(
+          .usage, "KEEPSAKE_DATABASE names a PostgreSQL database, which this command doesn't back up",
+          next: """
+            back up the database by its own tools, such as pg_dump, after it the folder or bucket of large contents, \
+            and the small files of the data folder; for a cloud in the folder alone, unset KEEPSAKE_DATABASE
+            """)
+      }
       try OutputFile.check(to, mayReplace: force, apartFrom: [folder])
       let summary = try BackupRun.watching(json: json) { progress in
         try CloudBackup.make(

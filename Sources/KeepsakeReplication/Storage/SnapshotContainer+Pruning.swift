@@ -67,6 +67,7 @@ extension SnapshotContainer {
   package mutating func forgetCovered(_ ids: Set<VersionID>) {
     writes.forgotten.formUnion(ids)
     writes.covered.subtract(ids)
+    writes.coveredApart.subtract(ids)
   }
 
   package mutating func recordPosition(_ position: PastPosition) { writes.recordedPosition = position }

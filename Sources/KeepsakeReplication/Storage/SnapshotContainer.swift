@@ -86,10 +86,13 @@ package struct SnapshotContainer: ContainerStorage, Sendable {
       newHolders[record.id] = Snapshot.Room.Holder(slot: record.slot, contents: held)
       for hash in held { holders[hash, default: 0] += 1 }
     }
+    let isUnknown = !base.known.versions.contains(record.id)
     writes.rewritten[record.id] = nil
     writes.removed[record.id] = nil
     writes.versions[record.id] = WriteSet.Version(
-      version: version, isHead: isHead, holds: holds || writes.versions[record.id]?.holds == true)
+      version: version, isHead: isHead, holds: holds || writes.versions[record.id]?.holds == true,
+      isStored: isUnknown || base.versions[record.id] != nil,
+      wasCovered: isUnknown || base.coverage[record.id] == true)
   }
 
   package func heads(of slot: String) throws -> [VersionID] {
@@ -111,7 +114,9 @@ package struct SnapshotContainer: ContainerStorage, Sendable {
   }
 
   package mutating func markCovered(_ id: VersionID) {
-    if base.coverage[id] != true { writes.covered.insert(id) }
+    guard base.coverage[id] != true else { return }
+    writes.covered.insert(id)
+    if base.versions[id] == nil { writes.coveredApart.insert(id) }
   }
 
   // MARK: Changes

@@ -32,6 +32,10 @@ package struct WriteSet: Sendable {
     package var isHead: Bool
     /// Whether it holds its contents from now on.
     package var holds: Bool
+    /// Whether the container may have it already, so that this replaces it.
+    package var isStored: Bool
+    /// Whether the container may know it as covered, without having it.
+    package var wasCovered: Bool
   }
 
   /// What is recorded of the requesting device.
@@ -101,6 +105,8 @@ package struct WriteSet: Sendable {
   package internal(set) var cells: [CellKey: SequencedCell] = [:]
   package internal(set) var versions: [VersionID: Version] = [:]
   package internal(set) var covered: Set<VersionID> = []
+  /// Those of them that the container may not have: nothing but this is kept of them.
+  package internal(set) var coveredApart: Set<VersionID> = []
   /// Covered versions to remove, with their slots.
   package internal(set) var removed: [VersionID: String] = [:]
   /// Versions whose covers are others now. Their seq stays.

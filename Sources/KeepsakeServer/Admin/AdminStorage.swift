@@ -3,7 +3,7 @@ import HTTPTypes
 import KeepsakeReplication
 
 /// A cloud as the studio's port needs it. An act is committed together with its row of the audit log, or neither is.
-protocol AdminStorage: CloudStorage {
+protocol AdminStorage: CloudStorage, WebhookStorage {
   /// All admin keys, revoked ones too.
   func adminKeys() async throws -> [AdminKey]
 

@@ -31,7 +31,7 @@ package enum CloudBackup {
     of data: URL, to file: URL, replacing: Bool = false,
     now: Int64 = Int64(Date().timeIntervalSince1970 * 1000), progress: BackupProgress.Receiver = { _ in }
   ) throws -> BackupSummary {
-    let database = try DataFolder.existingDatabase(in: data)
+    let database = try DataFolder.ownDatabase(in: data)
     guard replacing || !FileManager.default.fileExists(atPath: file.path) else {
       throw BackupError(.exists, "There is a file \(file.path) already.")
     }

@@ -80,6 +80,11 @@ struct AnswerMiddleware: RouterMiddleware {
         retryAfterSeconds: ServerLimits.busyRetrySeconds)
     case let error as ServerError where error.isDiskFull:
       return diskFull(error, logger)
+    case let error as DatabaseError where CloudFence.isRefusal(error):
+      // The cloud is in another database, whose server is about to take this one's place.
+      return APIError(
+        .serviceUnavailable, .busy, "The cloud is being moved to another database; try again in a moment.",
+        retryAfterSeconds: 1)
     case let error as DatabaseError where error.resultCode == .SQLITE_FULL:
       return diskFull(error, logger)
     default:

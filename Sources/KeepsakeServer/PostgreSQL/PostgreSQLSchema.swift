@@ -8,9 +8,12 @@ import KeepsakePostgreSQL
 /// patterns; what is true or false is 1 or 0.
 enum PostgreSQLSchema {
   /// What makes each state of the tables of the one before, the first one of none. None that a release has had changes.
-  static let migrations = [
-    PostgreSQLMigration(tables), PostgreSQLMigration(admin, oldest: 1), PostgreSQLMigration(shards, oldest: 1),
-  ]
+  static let migrations =
+    [
+      PostgreSQLMigration(tables), PostgreSQLMigration(admin, oldest: 1), PostgreSQLMigration(webhooks, oldest: 1),
+      // While a cloud comes or goes, the row in this table keeps all servers away, those of former steps, too.
+      PostgreSQLMigration(moving, oldest: 1), PostgreSQLMigration(shards, oldest: 1),
+    ] + packed
 
   /// The first state that has tables for several databases.
   static let shardsNumber = Int64(1 + (migrations.firstIndex { $0.statements == shards } ?? migrations.count - 1))

@@ -26,7 +26,8 @@ extension PostgreSQLStorage {
   func join(
     _ code: Data, by right: EntryRight, as device: DeviceID, name: String, now: Int64
   ) async throws -> DeviceIdentity? {
-    try await transaction { transaction in
+    defer { outbox?.wake() }
+    return try await transaction { [outbox] transaction in
       try transaction.admit(right, now: now)
       let found = try transaction.run(
         "DELETE FROM pairing WHERE app = $1 AND code = $2 RETURNING container, player, expires",
@@ -38,7 +39,7 @@ extension PostgreSQLStorage {
       // A player who was deleted has no code: this fails if that happens meanwhile.
       try transaction.take(identity.container)
       try transaction.note(
-        DeviceRecord(identity: identity, name: name, createdMilliseconds: now, seenMilliseconds: now))
+        DeviceRecord(identity: identity, name: name, createdMilliseconds: now, seenMilliseconds: now), outbox)
       try transaction.noteShared(identity, by: right)
       return identity
     }
@@ -80,7 +81,8 @@ extension PostgreSQLStorage {
   func recover(
     _ recovery: Recovery, as device: DeviceID, now: Int64, mayRecover: @escaping @Sendable (AppID) -> Bool
   ) async throws -> DeviceIdentity? {
-    try await transaction { transaction in
+    defer { outbox?.wake() }
+    return try await transaction { [outbox] transaction in
       try transaction.admit(recovery.right, now: now)
       if let repeated = try transaction.repeated(recovery) { return repeated }
       let found = try transaction.run(
@@ -103,7 +105,7 @@ extension PostgreSQLStorage {
           .bytes(recovery.code.bytes), .bytes(device.bytes), .int(now),
         ])
       try transaction.note(
-        DeviceRecord(identity: identity, name: recovery.name, createdMilliseconds: now, seenMilliseconds: now))
+        DeviceRecord(identity: identity, name: recovery.name, createdMilliseconds: now, seenMilliseconds: now), outbox)
       try transaction.noteShared(identity, by: recovery.right)
       return identity
     }

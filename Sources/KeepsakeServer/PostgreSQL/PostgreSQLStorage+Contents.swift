@@ -22,7 +22,7 @@ extension PostgreSQLStorage {
   func content(_ hash: ContentHash, of container: ContainerID) async throws -> KeptContent? {
     let statement = PostgreSQLStatement(
       """
-      SELECT length, base, bytes, file, content.size, place FROM content
+      SELECT length, base, bytes, file, content.size, place, suspect FROM content
       LEFT JOIN content_object ON content_object.container = content.container AND content_object.name = file
       WHERE content.container = $1 AND hash = $2
       """, [.bytes(container.bytes), .bytes(hash.bytes)])
@@ -36,7 +36,8 @@ extension PostgreSQLStorage {
       let storage = try places.named(String(decoding: place, as: UTF8.self))
       let count = Int(try found.int(4))
       // Bytes elsewhere may be gone although their row is here, as after a restore of the database alone.
-      if storage.name != ContentRows.name, try await storage.size(of: key) != count {
+      // Those in rows go with their row, but a cloud that was moved here may have lacked them before.
+      if try storage.name != ContentRows.name || found.int(6) == 1, try await storage.size(of: key) != count {
         try await lose(hash, key)
         return nil
       }
@@ -100,6 +101,7 @@ extension PostgreSQLStorage {
   }
 
   func newestSeq(of container: ContainerID) async throws -> UInt64 {
+    if let known = newestSeqs[container] { return known }
     let statement = PostgreSQLStatement("SELECT seq FROM container WHERE id = $1", [.bytes(container.bytes)])
     return try await read([statement], of: container)[0].first?.unsigned(0) ?? 0
   }

@@ -15,10 +15,11 @@ extension PostgreSQLStorage {
       ])
     if try await read([fresh], of: identity.container)[0].first != nil { return }
     do {
-      try await transaction { transaction in
+      try await transaction { [outbox] transaction in
         try transaction.take(identity.container, by: identity.device)
-        try transaction.note(device)
+        try transaction.note(device, outbox)
       }
+      outbox?.wake()
     } catch let error as APIError where error.code == .retired {
       // What was removed while the request was on its way stays removed.
     }

@@ -60,7 +60,7 @@ extension PostgreSQLStorage {
   /// Refuses everything from now on if the players are spread over databases that this server doesn't know: it would
   /// look for them here.
   private func noticeShards(_ names: Set<String>) throws {
-    guard let error = ShardBinding.objection(to: names, known: knownShards) else { return }
+    guard let knownShards, let error = ShardBinding.objection(to: names, known: knownShards) else { return }
     let isFirst = state.withLock { state in
       defer { state.unknownShard = error }
       return state.unknownShard == nil
@@ -70,13 +70,14 @@ extension PostgreSQLStorage {
 
   private static let epochName = PostgreSQLValue.bytes(Data(CloudNumber.bankEpoch.rawValue.utf8))
 
-  /// Begins a new epoch of all banks, if the present one is `known`.
+  /// Begins a new epoch of all banks, if the present one is `known`, or an earlier one: then the database was set back
+  /// while this server was running.
   ///
   /// - Returns: The epoch; nil if another device or server was first.
   func beginEpoch(after known: UInt64, now: Int64) async throws -> UInt64? {
     let begun = try await transaction { transaction -> UInt64? in
       let found = try transaction.run("SELECT value FROM number WHERE name = $1", [Self.epochName]).first
-      guard try found?.unsigned(0) ?? 0 == known else { return nil }
+      guard try found?.unsigned(0) ?? 0 <= known else { return nil }
       let next = CloudNumber.epoch(after: known, now: now)
       try transaction.run(
         """
@@ -93,11 +94,7 @@ extension PostgreSQLStorage {
   }
 
   func frozenBanks(after container: ContainerID?, epoch: UInt64) async throws -> FrozenBanks {
-    let statement = PostgreSQLStatement(
-      "SELECT id, bank FROM container WHERE id > $1 AND bank IS NOT NULL AND revision >= 0 ORDER BY id LIMIT $2",
-      [.bytes(container?.bytes ?? Data()), .int(Int64(BankPage.size))])
-    let rows = try await read([statement])[0].map { (try $0.bytes(0), try $0.bytes(1)) }
-    let page = try BankPage(rows, epoch: epoch)
+    let page = try BankPage(try await read([BankPage.statement(after: container)])[0], epoch: epoch)
     return FrozenBanks(
       containers: page.entries.filter(\.bank.isFrozen).map(\.container), unreadable: page.unreadable, next: page.next)
   }

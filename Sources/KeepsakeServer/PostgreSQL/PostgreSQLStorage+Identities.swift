@@ -50,7 +50,8 @@ extension PostgreSQLStorage {
   func signIn(
     with identity: VerifiedIdentity, by device: DeviceIdentity, as new: NewDevice, now: Int64
   ) async throws -> IdentitySignIn {
-    try await transaction { transaction in
+    defer { outbox?.wake() }
+    return try await transaction { [outbox] transaction in
       try transaction.take(device.container, by: device.device)
       let use = try transaction.use(of: identity, by: device.device, now: now)
       if use == .refused { return .used }
@@ -72,7 +73,7 @@ extension PostgreSQLStorage {
           .bytes(identity.id.bytes), .bytes(new.device.bytes), .bytes(device.app.bytes), .bytes(device.device.bytes),
         ])
       try transaction.note(
-        DeviceRecord(identity: joined, name: new.name, createdMilliseconds: now, seenMilliseconds: now))
+        DeviceRecord(identity: joined, name: new.name, createdMilliseconds: now, seenMilliseconds: now), outbox)
       try transaction.noteShared(joined, as: device, now: now)
       return .joined(joined)
     }

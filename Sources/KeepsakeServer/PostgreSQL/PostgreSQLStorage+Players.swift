@@ -7,11 +7,12 @@ import Synchronization
 /// Deleted players, and the export of a player's data.
 extension PostgreSQLStorage {
   func delete(_ container: ContainerID, now: Int64, auditing entry: AuditEntry?) async throws -> Deletion {
-    let alone = try await transaction { transaction in
+    defer { outbox?.wake() }
+    let alone = try await transaction { [outbox] transaction in
       if let entry { try transaction.append(entry) }
       try transaction.take(container)
       let alone = try transaction.takeSharedAlone(of: container)
-      for one in alone + [container] { try transaction.erase(one, now: now) }
+      for one in alone + [container] { try transaction.erase(one, now: now, outbox) }
       return alone
     }
     if state.withLock({ state in (alone + [container]).contains { state.bans.players[$0] != nil } }) {
@@ -53,7 +54,8 @@ extension PostgreSQLStorage {
       let rows = try await page(
         of: container,
         """
-        SELECT details, chain, verdict FROM decision WHERE container = $1 AND operation > $2 ORDER BY operation LIMIT $3
+        SELECT details, chain, verdict FROM bank_decision
+        WHERE container = $1 AND operation > $2 ORDER BY operation LIMIT $3
         """, [.bytes(operation?.bytes ?? Data()), .int(limit)])
       let decisions = try rows.map {
         PlayerExport.Line.Operation(
@@ -62,11 +64,8 @@ extension PostgreSQLStorage {
       }
       return PlayerExport.Page(
         lines: decisions.map(PlayerExport.Line.init(operation:)),
-        next: decisions.count == Int(limit) ? .decisions(after: decisions.last?.operation.id) : .claims(after: nil))
-    case .packed:
-      // Decisions aren't packed here.
-      _ = try await page(of: container, "SELECT id FROM container WHERE id = $1", [])
-      return PlayerExport.Page(lines: [], next: .claims(after: nil))
+        next: decisions.count == Int(limit) ? .decisions(after: decisions.last?.operation.id) : .packed(after: nil))
+    case .packed(let row): return try await packedPage(of: container, after: row)
     case .claims(let key):
       let rows = try await page(
         of: container, "SELECT key FROM paid_claim WHERE container = $1 AND key > $2 ORDER BY key LIMIT $3",
@@ -96,6 +95,28 @@ extension PostgreSQLStorage {
     }
   }
 
+  /// Reads a page of the packed decisions, the run of the lowest level first: packing moves decisions to higher levels
+  /// only, so that none is missed between two pages.
+  private func packedPage(
+    of container: ContainerID, after row: PlayerExport.PackedRow?
+  ) async throws -> PlayerExport.Page {
+    let rows = try await page(
+      of: container,
+      """
+      SELECT level, first, entries FROM packed_decision WHERE container = $1 AND (level, first) > ($2, $3)
+      ORDER BY level, first LIMIT $4
+      """, [.int(row?.level ?? -1), .bytes(row?.first.bytes ?? Data()), .int(Int64(PlayerExport.pageRows))])
+    var page = PlayerExport.Page(lines: [], next: .claims(after: nil))
+    for row in rows {
+      page.lines += try PackedDecisions.stored(row.bytes(2)).entries.map {
+        PlayerExport.Line(decision: WalletDecision(id: $0.operation, verdict: $0.decided.verdict))
+      }
+      guard rows.rows.count == PlayerExport.pageRows else { continue }
+      page.next = .packed(after: PlayerExport.PackedRow(level: try row.int(0), first: try row.identifier(1)))
+    }
+    return page
+  }
+
   /// Reads a page of an export.
   ///
   /// - Throws: `APIError.retired` if the data were deleted between two pages: the export must not end as if it were
@@ -116,14 +137,18 @@ extension PostgreSQLStorage {
 extension PostgreSQLTransaction {
   /// Tables whose rows of a container are deleted with it.
   private static let tables = [
-    "cell", "version", "covered", "content", "mark", "past_position", "offer_part", "decision",
-    "paid_claim", "paid_voucher", "vouched_claim", "bank_order", "good", "closed_chain", "device_chain", "reached",
-    "device", "retired", "pairing", "recovery", "identity", "token_use", "ban", "leaving",
+    "cell", "version", "covered", "content", "mark", "past_position", "offer_part", "bank_decision",
+    "packed_decision", "paid_claim", "paid_voucher", "vouched_claim", "bank_order", "good", "closed_chain",
+    "device_chain", "reached", "device", "retired", "pairing", "recovery", "identity", "token_use", "ban", "leaving",
+    "webhook_conflict",
   ]
 
   /// Deletes everything of a container, and refuses its devices forever. Its turn must be had.
-  fileprivate func erase(_ container: ContainerID, now: Int64) throws {
+  ///
+  /// - Parameter outbox: Takes that the player is gone.
+  fileprivate func erase(_ container: ContainerID, now: Int64, _ outbox: WebhookOutbox?) throws {
     let id: [PostgreSQLValue] = [.bytes(container.bytes)]
+    let player = try outbox == nil ? nil : PostgreSQLOutbox.player(of: container, in: self)
     // Of what others have used or signed in to, only which device it was, also one that was removed before.
     let devices = "(SELECT id FROM device WHERE container = $1 UNION SELECT device FROM retired WHERE container = $1)"
     var statements = [
@@ -145,7 +170,17 @@ extension PostgreSQLTransaction {
       PostgreSQLStatement(
         "INSERT INTO retired (container, device, at) VALUES ($1, '', $2)",
         [.bytes(container.deletedMark), .int(now)]),
+      // Of what backends haven't got yet, only that the player is gone, without the id.
+      PostgreSQLStatement("DELETE FROM webhook_event WHERE lane = $1", [.bytes(container.deletedMark)]),
     ]
+    if let outbox {
+      let event = try WebhookEvent.playerDeleted(player)
+      // Nothing of the player is left from which the revision or the id could be read.
+      let telling = PostgreSQLOutbox.statement(
+        outbox.copies(of: event), event, lane: container.deletedMark, container: container.bytes, at: .int(.max),
+        item: 0, player: .bytes(nil), now: now)
+      if let telling { statements.append(telling) }
+    }
     _ = try run(statements)
   }
 }

@@ -11,7 +11,8 @@ extension PostgreSQLStorage {
     guard let parent = right.parent else {
       throw ServerError(.configuration, "A shared container is asked for by a device of a game.")
     }
-    return try await transaction { transaction in
+    defer { outbox?.wake() }
+    return try await transaction { [outbox] transaction in
       try transaction.admit(right, now: now)
       let found = try transaction.run(
         "SELECT container, player FROM shared WHERE parent = $1 AND share = $2 AND current = 1",
@@ -21,7 +22,7 @@ extension PostgreSQLStorage {
       if let found { (identity.container, identity.player) = (try found.identifier(0), try found.identifier(1)) }
       try transaction.take(identity.container)
       try transaction.note(
-        DeviceRecord(identity: identity, name: name, createdMilliseconds: now, seenMilliseconds: now))
+        DeviceRecord(identity: identity, name: name, createdMilliseconds: now, seenMilliseconds: now), outbox)
       try transaction.noteShared(identity, by: right)
       return identity
     }

@@ -10,8 +10,7 @@ import Synchronization
 /// A cloud in a PostgreSQL database: loads what decisions about containers read, and commits what they change, a round
 /// trip each, for which nothing is locked in between. Any number of servers may do so at a time.
 ///
-/// Everything is in rows, except large contents if the operator has them kept elsewhere. The bank's old decisions stay
-/// as they are.
+/// Everything is in rows, except large contents if the operator has them kept elsewhere.
 final class PostgreSQLStorage: CloudStorage {
   struct State {
     /// The epoch that every bank has to reach.
@@ -28,13 +27,18 @@ final class PostgreSQLStorage: CloudStorage {
   let clock: @Sendable () -> Int64
   let logger: Logger
   let pool: PostgreSQLPool
+  let outbox: WebhookOutbox?
+  /// Of each endpoint, after which lane events are numbered next (`numberWebhooks`).
+  let webhookTurns = Mutex<[String: Data]>([:])
   /// Where large contents are.
   let places: ContentPlaces
+  let detailedDecisions: Int64
   let observer = Mutex<CommitObserver?>(nil)
+  let newestSeqs = NewestSeqs(lifetimeSeconds: 60)
   /// What this database is among several over which the players are spread; nil for the only one.
   let binding: ShardBinding?
-  /// The names of all of them.
-  let knownShards: Set<String>
+  /// The names of all of them; nil for who looks at no players.
+  let knownShards: Set<String>?
   /// Whether another one of them knows bytes in the place that they share.
   let knownElsewhere = Mutex<(@Sendable (ContentKey) async throws -> Bool)?>(nil)
   /// What was known of the whole cloud when it was last looked at (`refresh`).
@@ -44,19 +48,25 @@ final class PostgreSQLStorage: CloudStorage {
   /// epoch if that is said in it (`keepsake bank restored`); otherwise when a device shows it.
   ///
   /// - Parameters:
-  ///   - contents: Where large contents are put, and behind it, where earlier ones are; nil for who only moves players.
+  ///   - contents: Where large contents are put, and behind it, where earlier ones are; nil for who touches none.
+  ///   - detailedDecisions: Of how many decided operations of a player the details are kept, at least.
+  ///   - webhooks: Backends that are told what happens.
   ///   - binding: What the database is among several ones; nil for the only one.
-  ///   - shards: The names of all of them.
+  ///   - shards: The names of all of them; nil for who looks at no players.
   init(
     _ settings: PostgreSQLSettings, connections: Int, contents: [ContentPlace]? = [.rows],
-    binding: ShardBinding? = nil, shards: Set<String> = [],
-    clock: @escaping @Sendable () -> Int64 = { 0 }, logger: Logger = Logger(label: "keepsake.server")
+    detailedDecisions: Int64 = ServerLimits.detailedDecisions, binding: ShardBinding? = nil, shards: Set<String>? = [],
+    clock: @escaping @Sendable () -> Int64 = { 0 }, logger: Logger = Logger(label: "keepsake.server"),
+    webhooks: [WebhookEndpoint] = []
   ) async throws {
-    (self.clock, self.logger, self.binding, knownShards) = (clock, logger, binding, shards)
+    (self.clock, self.logger, self.detailedDecisions) = (clock, logger, detailedDecisions)
+    (self.binding, knownShards) = (binding, shards)
+    outbox = webhooks.isEmpty ? nil : WebhookOutbox(webhooks)
     pool = PostgreSQLPool(settings, connections: connections)
     do {
       try await PostgreSQLSchema.prepare(pool, logger: logger)
       try await ShardBinding.check(binding, pool)
+      if outbox != nil { _ = try await pool.runUntilDone([PostgreSQLSchema.requiringWebhooks]) }
       if let contents {
         places = try await ContentPlaces.open(contents, pool: pool, clock: clock, logger: logger)
       } else {
@@ -83,6 +93,7 @@ final class PostgreSQLStorage: CloudStorage {
       try load.read(try await read(load.statements), into: &snapshot)
       var following = PostgreSQLLoad(container)
       following.addFollowing(reads, snapshot)
+      newestSeqs.note(snapshot.position.seq, of: container)
       guard following.statements.count > 1 else { return snapshot }
       let revision = snapshot.revision
       try following.read(try await read(following.statements), into: &snapshot)
@@ -154,15 +165,19 @@ final class PostgreSQLStorage: CloudStorage {
     auditing entry: AuditEntry?
   ) async throws -> Bool {
     try requireCurrent()
-    let commit = try PostgreSQLCommit(writes, of: container, ifAt: revision, leaving: leaving, now: clock())
+    let commit = try PostgreSQLCommit(
+      writes, of: container, ifAt: revision, leaving: leaving, now: clock(),
+      telling: PostgreSQLCommit.Telling(writes, by: outbox))
     let start = DispatchTime.now().uptimeNanoseconds
     func observe(hasFailed: Bool) {
       observer.withLock(\.self)?(1, Int64(DispatchTime.now().uptimeNanoseconds - start), hasFailed)
     }
+    let answers: [PostgreSQLRows]
     do {
-      try await run(commit, auditing: entry)
+      answers = try await run(commit, auditing: entry)
       observe(hasFailed: false)
-      return true
+      if let position = writes.position { newestSeqs.note(position.seq, of: container) }
+      if commit.hasEvents { outbox?.wake() }
     } catch {
       observe(hasFailed: true)
       guard let refusal = (error as? PostgreSQLCommit.Refusal)?.error else { throw error }
@@ -177,14 +192,16 @@ final class PostgreSQLStorage: CloudStorage {
       if refusal.isConflict { try await PostgreSQLPool.pause(after: 2) }
       return false
     }
+    await packIfDue(container, after: commit, answers)
+    return true
   }
 
   /// - Throws: `PostgreSQLCommit.Refusal` if the database has refused the commit: nothing was done.
-  private func run(_ commit: PostgreSQLCommit, auditing entry: AuditEntry?) async throws {
+  private func run(_ commit: PostgreSQLCommit, auditing entry: AuditEntry?) async throws -> [PostgreSQLRows] {
     // A row of the audit log is linked to the one before, which has to be read: that takes several round trips.
     if let entry { return try await transaction { try $0.run(commit, auditing: entry) } }
     do {
-      _ = try await pool.run(commit.statements)
+      return try await pool.run(commit.statements)
     } catch {
       guard error.state != nil else { throw error }
       throw PostgreSQLCommit.Refusal(error: error)

@@ -43,10 +43,10 @@ extension PostgreSQLTransaction {
   ///
   /// - Throws: `PostgreSQLCommit.Refusal` if the commit itself was refused: it isn't begun anew then, since it rests on
   ///   what was loaded before.
-  func run(_ commit: PostgreSQLCommit, auditing entry: AuditEntry) throws {
+  func run(_ commit: PostgreSQLCommit, auditing entry: AuditEntry) throws -> [PostgreSQLRows] {
     try append(entry)
     do {
-      _ = try run(commit.statements)
+      return try run(commit.statements)
     } catch {
       guard error.state != nil else { throw error }
       throw PostgreSQLCommit.Refusal(error: error)

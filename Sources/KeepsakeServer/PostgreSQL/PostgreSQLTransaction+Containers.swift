@@ -60,13 +60,27 @@ extension PostgreSQLTransaction {
     if try isRetired(device, of: container) { throw APIError.retired }
   }
 
-  /// Records a device, or that it was here, unless it was removed.
-  func note(_ device: DeviceRecord) throws {
-    let statement = Self.noting(device)
-    try run(statement.sql, statement.values)
+  /// Records a device, or that it was here, unless it was removed. Its container's turn must be had.
+  ///
+  /// - Parameter outbox: Takes that the device is new, if it is.
+  func note(_ device: DeviceRecord, _ outbox: WebhookOutbox?) throws {
+    let statements = [try outbox.flatMap { try Self.telling(of: device, by: $0) }, Self.noting(device)]
+    _ = try run(statements.compactMap(\.self))
   }
 
-  static func noting(_ device: DeviceRecord) -> PostgreSQLStatement {
+  private static func telling(of device: DeviceRecord, by outbox: WebhookOutbox) throws -> PostgreSQLStatement? {
+    let (identity, event) = (device.identity, try WebhookEvent.deviceAdded(device.identity.device))
+    let known = """
+      SELECT 1 FROM device WHERE container = $2 AND id = $11
+      UNION ALL SELECT 1 FROM retired WHERE (container = $2 AND device = $11) OR (container = $1 AND device = '')
+      """
+    return PostgreSQLOutbox.statement(
+      outbox.copies(of: event), event, lane: identity.container.deletedMark, container: identity.container.bytes,
+      at: .int(nil), item: 0, player: .bytes(identity.player.bytes), now: device.seenMilliseconds,
+      condition: " WHERE NOT EXISTS (\(known))", [.bytes(identity.device.bytes)])
+  }
+
+  private static func noting(_ device: DeviceRecord) -> PostgreSQLStatement {
     let identity = device.identity
     return PostgreSQLStatement(
       """

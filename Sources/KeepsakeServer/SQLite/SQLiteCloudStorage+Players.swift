@@ -180,7 +180,7 @@ extension SQLiteContainer {
       PlayerExport.PackedRow(level: try $0.decode(atIndex: 0), first: try identifier($0.decode(atIndex: 1)))
     }
     let lines = try rows.flatMap { row in
-      try packed(row.decode(atIndex: 2)).entries.map {
+      try PackedDecisions.stored(row.decode(atIndex: 2)).entries.map {
         PlayerExport.Line(decision: WalletDecision(id: $0.operation, verdict: $0.decided.verdict))
       }
     }

@@ -22,6 +22,7 @@ final class SQLiteCloudStorage: CloudStorage {
   let logger: Logger
   /// Takes what a studio's backends are told; nil if there are none.
   let outbox: WebhookOutbox?
+  let detailedDecisions: Int64
   /// Players whose devices are refused for now.
   let bans: Mutex<Ban.All>
   let newestSeqs = NewestSeqs()
@@ -37,10 +38,13 @@ final class SQLiteCloudStorage: CloudStorage {
   /// - Parameters:
   ///   - witness: The file that shows whether it was set back; nil for a database that has none.
   ///   - webhooks: Backends that are told what happens.
+  ///   - detailedDecisions: Of how many decided operations of a player the details are kept, at least.
   init(
     database: URL, contents: URL, witness: URL? = nil, clock: @escaping @Sendable () -> Int64 = { 0 },
-    logger: Logger = Logger(label: "keepsake.server"), webhooks: [WebhookEndpoint] = []
+    logger: Logger = Logger(label: "keepsake.server"), webhooks: [WebhookEndpoint] = [],
+    detailedDecisions: Int64 = ServerLimits.detailedDecisions
   ) throws {
+    self.detailedDecisions = detailedDecisions
     let files = ContentFiles(folder: contents)
     self.files = files
     self.clock = clock
@@ -111,12 +115,13 @@ final class SQLiteCloudStorage: CloudStorage {
     auditing entry: AuditEntry?
   ) async throws -> Bool {
     let (files, now, encoded, outbox) = (files, clock(), try EncodedRows(writes), outbox)
+    let detailed = detailedDecisions
     let events = try outbox.map { try WebhookEvents(writes, wants: $0.wants) }
     struct Outdated: Error {}
     do {
       let (removed, hasEvents) = try await committer.write(for: container, work: writes.work) { db in
         var rows = try SQLiteContainer(container, in: db, files: files, now: now)
-        rows.outbox = outbox
+        (rows.outbox, rows.detailedDecisions) = (outbox, detailed)
         // While the device is still known to be its player's.
         if let leaving { try Self.leaveShared(leaving, of: container, in: db) }
         // Thrown, so that what was written of it is undone.
@@ -338,6 +343,8 @@ final class SQLiteCloudStorage: CloudStorage {
     if let witness {
       do {
         if let generation = try await pool.write({ try witness.lastStep(in: $0) }) { witness.committed(generation) }
+      } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT && CloudFence.isRefusal(error) {
+        // The cloud is in another database: whatever is done to this one changes nothing.
       } catch {
         logger.failure("The generation of the database can't be raised", error)
       }

@@ -5,13 +5,8 @@ import KeepsakeReplication
 
 // The bank: its state, what it has decided, which claims it has paid, the player's goods, and the closed chains.
 //
-// A decision is a row with the operation's details, or, for an old one without goods, an entry of `packedDecision`. The
-// packed ones are in runs, each sorted by operation: one of level 0 has `packedAtOnce` entries, one of level n at most
-// 2^n times as many, and there is at most one of each level.
-extension SQLiteContainer {
-  /// How many decisions are packed together: they fill their rows.
-  static let packedAtOnce = 6 * PackedDecisions.maximumEntries
-
+// A decision is a row with the operation's details, or, for an old one without goods, an entry of `packedDecision`.
+extension SQLiteContainer: PackedRuns {
   // MARK: State
 
   func bank() throws -> BankState {
@@ -260,12 +255,11 @@ extension SQLiteContainer {
 
   // MARK: Packing
 
-  /// Packs the oldest decisions if enough of them are older than those whose details are kept: one batch, so that a
-  /// container with many (of an older version of the server) is packed little by little.
+  /// Packs the oldest decisions if enough of them are older than those whose details are kept.
   private mutating func packOldest(upTo newest: Int64) throws {
-    guard let oldest = try arrival(isNewest: false), newest - oldest + 1 >= detailedDecisions + Int64(Self.packedAtOnce)
+    guard let oldest = try arrival(isNewest: false),
+      let end = PackedDecisions.packedBefore(oldest: oldest, newest: newest, keeping: detailedDecisions)
     else { return }
-    let end = oldest + Int64(Self.packedAtOnce)
     let rows = try rows(
       """
       DELETE FROM decision WHERE container = ? AND arrival IS NOT NULL AND arrival < ?
@@ -277,39 +271,28 @@ extension SQLiteContainer {
         isAccepted: try verdict(row.decode(atIndex: 1)).counts,
         fingerprint: unsigned(try row.decode(atIndex: 2)))
     }
-    try add(PackedDecisions.packed(entries))
+    try addRun(PackedDecisions.packed(entries))
   }
 
-  /// Adds a run: merged with those of the lowest levels, up to the first level that has none.
-  private mutating func add(_ parts: [PackedDecisions]) throws {
-    var remaining = parts[...]
-    var runs: [PackedDecisions.Merge.Run] = [{ remaining.popFirst() }]
-    var level: Int64 = 0
-    for used in try packedLevels() where used == level {
-      runs.append(run(ofLevel: used))
-      level += 1
-    }
-    var merge = try PackedDecisions.Merge(runs)
-    while let part = try merge.next() {
+  func packedParts(ofLevel level: Int64, after first: OperationID?) throws -> [PackedDecisions] {
+    try rows(
+      """
+      SELECT entries FROM packedDecision WHERE container = ? AND level = ? AND first > ?
+      ORDER BY first LIMIT \(PackedDecisions.partsAtOnce)
+      """, [id, level, first?.bytes ?? Data()]
+    ).map { try PackedDecisions.stored($0.decode(atIndex: 0)) }
+  }
+
+  func insertPacked(_ parts: [PackedDecisions], level: Int64) throws {
+    for part in parts {
       try run(
         "INSERT INTO packedDecision (container, level, first, entries) VALUES (?, ?, ?, ?)",
         [id, level, part.first.bytes, part.bytes])
     }
-    try run("DELETE FROM packedDecision WHERE container = ? AND level < ?", [id, level])
   }
 
-  private func run(ofLevel level: Int64) -> PackedDecisions.Merge.Run {
-    var last = Data()
-    return {
-      let found = try row(
-        """
-        SELECT first, entries FROM packedDecision WHERE container = ? AND level = ? AND first > ?
-        ORDER BY first LIMIT 1
-        """, [id, level, last])
-      guard let found else { return nil }
-      last = try found.decode(atIndex: 0)
-      return try packed(found.decode(atIndex: 1))
-    }
+  func removePacked(below level: Int64) throws {
+    try run("DELETE FROM packedDecision WHERE container = ? AND level < ?", [id, level])
   }
 
   /// Returns the levels of the runs, sorted. Reads one entry of an index for each.
@@ -330,16 +313,11 @@ extension SQLiteContainer {
         SELECT entries FROM packedDecision WHERE container = ? AND level = ? AND first <= ?
         ORDER BY first DESC LIMIT 1
         """, [id, level, operation.bytes])
-      if let found, let entry = try packed(found.decode(atIndex: 0)).entry(of: operation) { return entry.decided }
+      guard let found else { continue }
+      let packed = try PackedDecisions.stored(found.decode(atIndex: 0))
+      if let entry = packed.entry(of: operation) { return entry.decided }
     }
     return nil
-  }
-
-  func packed(_ bytes: Data) throws -> PackedDecisions {
-    guard let packed = PackedDecisions(bytes: bytes) else {
-      throw ServerError(.damaged, "Packed decisions of a container's bank can't be read.")
-    }
-    return packed
   }
 }
 #endif

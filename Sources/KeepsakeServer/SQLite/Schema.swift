@@ -215,8 +215,13 @@ extension Schema {
     try queue.close()
   }
 
-  /// Throws `newerData` for a database of a newer version.
+  /// Throws `newerData` for a database of a newer version, and another error for one whose cloud has moved elsewhere.
   static func refuseNewer(_ db: Database) throws {
+    try refuseNewer(db, evenMoved: false)
+  }
+
+  private static func refuseNewer(_ db: Database, evenMoved: Bool) throws {
+    if !evenMoved { try CloudFence.refuse(db) }
     guard try db.tableExists("grdb_migrations") else { return }
     if let unknown = try applied(in: db).first(where: { !migrations.contains($0) }) {
       throw ServerError(
@@ -226,8 +231,10 @@ extension Schema {
   }
 
   /// Throws for a database of a newer or older version, which can't be read without being changed.
-  static func requireCurrent(_ db: Database) throws {
-    try refuseNewer(db)
+  ///
+  /// - Parameter evenMoved: Whether the cloud may have moved elsewhere.
+  static func requireCurrent(_ db: Database, evenMoved: Bool = false) throws {
+    try refuseNewer(db, evenMoved: evenMoved)
     guard try db.tableExists("grdb_migrations"), try applied(in: db).count == migrations.count else {
       throw ServerError(
         .unusableFile, "The database was written by an older version of the server: run `keepsake serve` once.")

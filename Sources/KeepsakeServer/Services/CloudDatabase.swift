@@ -1,5 +1,6 @@
 #if Cloud
 import Foundation
+import KeepsakeReplication
 import Logging
 
 #if PostgreSQL
@@ -66,7 +67,7 @@ enum CloudDatabase {
       return try await PostgreSQLStorage(
         settings, connections: configuration.databaseConnections,
         contents: try ContentPlace.all(configuration.contents), binding: binding, shards: shards,
-        clock: configuration.clock, logger: logger)
+        clock: configuration.clock, logger: logger, webhooks: configuration.webhooks)
     } catch let error as ServerError {
       throw error
     } catch let error as ContentStorageError {
@@ -76,6 +77,22 @@ enum CloudDatabase {
     }
   }
   #endif
+
+  /// Before the data folder is opened: waits until a cloud that is being moved into the database is there.
+  ///
+  /// - Returns: Whether one was moved there.
+  static func awaitMoved(_ configuration: ServerConfiguration, logger: Logger) async throws -> Bool {
+    guard let address = configuration.database else { return false }
+    #if PostgreSQL
+    do {
+      return try await CloudMoveState.awaitFinished(PostgreSQLSettings(address), logger: logger)
+    } catch let error as PostgreSQLError {
+      throw ServerError(.inputOutput, "The database can't be opened.", cause: error)
+    }
+    #else
+    throw missing
+    #endif
+  }
 
   /// Returns the admin keys and the audit log of a cloud, for commands beside its servers.
   ///
@@ -94,6 +111,8 @@ enum CloudDatabase {
   }
 
   #if !PostgreSQL
+  static func bankStatus(_ address: String, player: PlayerID?) throws -> BankStatus { throw missing }
+
   static let missing = ServerError(
     .configuration, "This program was built without PostgreSQL: build it with --traits Cloud,PostgreSQL.")
   #endif

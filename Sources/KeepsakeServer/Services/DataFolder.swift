@@ -17,6 +17,7 @@ import Synchronization
 ///     apps             the apps, with hashes of their keys (AppRegistry)
 ///     apps.lock        locked while a command changes them
 ///     restoring/       while a backup is being restored into the folder (BackupRestore)
+///     migrate.lock     locked while a command moves the cloud into another database (CloudMoveRun)
 ///     lock
 ///
 /// Nobody but its owner may read anything in it: the folder gets the mode 0700 and its files 0600, whatever they had.
@@ -32,7 +33,7 @@ final class DataFolder: Sendable {
   /// What else may be here, and is of no use in a backup.
   static let transientNames: Set<String> = [
     contentsName, "incoming", lockName, witnessName, restoringName, "secret.lock", "server-keys.lock",
-    AppRegistry.fileName + ".lock", "probe",
+    AppRegistry.fileName + ".lock", "probe", "migrate.lock",
   ]
 
   let url: URL
@@ -99,6 +100,33 @@ final class DataFolder: Sendable {
     let database = url.appendingPathComponent(databaseName)
     guard FileManager.default.fileExists(atPath: database.path) else {
       throw ServerError(.missing, "There is no cloud's database \(database.path): run `keepsake serve` once.")
+    }
+    return database
+  }
+
+  /// Returns the same, for commands that use what is in it.
+  ///
+  /// - Throws: `missing` also if the database is empty: where servers use PostgreSQL, it is, and what is done to it would
+  ///   have no effect on the cloud.
+  static func ownDatabase(in url: URL) throws -> URL {
+    let database = try existingDatabase(in: url)
+    func isEmpty(_ file: URL) throws -> Bool {
+      var status = stat()
+      guard stat(file.path, &status) == 0 else {
+        if errno == ENOENT { return true }
+        throw ServerError(.inputOutput, "\(file.path) can't be read.", cause: PrivateFile.systemError())
+      }
+      return status.st_size == 0
+    }
+    // Until it is emptied for the first time, everything may be in the log.
+    let log = url.appendingPathComponent(databaseName + "-wal")
+    guard try !isEmpty(database) || !isEmpty(log) else {
+      throw ServerError(
+        .missing,
+        """
+        The database \(database.path) is empty: either the servers of this cloud use a PostgreSQL database, or none has \
+        started yet.
+        """)
     }
     return database
   }

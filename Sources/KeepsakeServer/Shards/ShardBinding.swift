@@ -54,6 +54,7 @@ struct ShardBinding: Hashable, Sendable {
           .configuration, "The database of the shard \(name) has players of its own: a new shard is an empty database.")
       }
       try await insert(pool, cloud.id, name)
+      _ = try await pool.runUntilDone([refusingOlder])
     }
     guard let found = try await read(pool), found.cloud == cloud.id else {
       throw ServerError(.configuration, "The database of the shard \(name) is another cloud's.")
@@ -71,17 +72,22 @@ struct ShardBinding: Hashable, Sendable {
     _ = try await pool.runUntilDone([
       PostgreSQLStatement(
         "INSERT INTO shard_self (id, cloud, name) VALUES (1, $1, $2) ON CONFLICT DO NOTHING",
-        [.bytes(cloud), .bytes(Data(name.utf8))]),
-      // Programs that don't know of shards would look for all players here.
-      PostgreSQLStatement(
-        "UPDATE schema_number SET oldest = greatest(oldest, $1) WHERE id = 1", [.int(PostgreSQLSchema.shardsNumber)]),
+        [.bytes(cloud), .bytes(Data(name.utf8))])
     ])
   }
+
+  /// Keeps programs out that don't know of shards: they would look for all players here.
+  static let refusingOlder = PostgreSQLStatement(
+    "UPDATE schema_number SET oldest = greatest(oldest, $1) WHERE id = 1", [.int(PostgreSQLSchema.shardsNumber)])
 
   private static func read(_ pool: PostgreSQLPool) async throws -> (cloud: Data, name: String)? {
     let statement = PostgreSQLStatement("SELECT cloud, name FROM shard_self WHERE id = 1")
     return try await pool.runUntilDone([statement])[0].first.map { (try $0.bytes(0), try $0.text(1)) }
   }
+
+  /// Finds out whether a cloud has several databases, of which this is one.
+  static let spreading = PostgreSQLStatement(
+    "SELECT name FROM shard UNION ALL SELECT name FROM shard_self WHERE name <> $1 LIMIT 1", [.name(home)])
 
   /// Which cloud home is the directory of.
   static func cloud(_ pool: PostgreSQLPool) async throws -> Cloud {

@@ -106,6 +106,7 @@ final class ShardDirectory: Sendable {
       for name in names where !known.contains(name) {
         try transaction.run("INSERT INTO shard (name, is_open) VALUES ($1, 1)", [.name(name)])
       }
+      if !known.isSuperset(of: names) { _ = try transaction.run([ShardBinding.refusingOlder]) }
       return known.isEmpty
     }
   }

@@ -70,12 +70,14 @@ extension ShardedStorage {
       throw ServerError(.configuration, "A shared container is asked for by a device of a game.")
     }
     return try await at(parent) { storage in
-      // If it isn't needed, since the player has one already, it is an entry without rows.
       let shard = storage.binding?.name ?? ShardBinding.home
       guard try await self.directory.place(new.container, at: shard) == shard else {
         throw ServerError(.damaged, "A new shared container lives somewhere already.")
       }
-      return try await storage.registerShared(new, named: name, by: right, now: now)
+      let registered = try await storage.registerShared(new, named: name, by: right, now: now)
+      // The player has one already. Whatever ends before this leaves an entry without rows, which does no harm.
+      if registered.container != new.container { try await self.directory.remove([new.container]) }
+      return registered
     }
   }
 
@@ -153,6 +155,9 @@ extension ShardedStorage {
           PostgreSQLStatement("DELETE FROM fence WHERE container = $1", id),
           PostgreSQLStatement("DELETE FROM container WHERE id = $1 AND revision < 0", id),
           PostgreSQLStatement("DELETE FROM identity WHERE container = $1", id),
+          // Of a time when there was one database, with webhooks.
+          PostgreSQLStatement("DELETE FROM webhook_event WHERE lane = $1", [.bytes(container.deletedMark)]),
+          PostgreSQLStatement("DELETE FROM webhook_conflict WHERE container = $1", id),
           PostgreSQLStatement("UPDATE receipt SET container = '', operation = '' WHERE container = $1", id),
         ] + left.map { $0.removal(of: container.bytes, after: nil, through: nil) })
     }

@@ -31,8 +31,8 @@ package struct BankStatus: Sendable {
 
   /// The epoch that every bank has to reach; 0 if the cloud was never set back.
   package var epoch: UInt64
-  /// The database's generation, which grows while the server runs.
-  package var generation: UInt64
+  /// The database's generation, which grows while the server runs; nil for one that several servers use.
+  package var generation: UInt64?
   /// Whether the next start begins a new epoch.
   package var isMarked: Bool
   /// How many players' banks wait.
@@ -46,109 +46,106 @@ package struct BankStatus: Sendable {
 }
 
 extension BankStatus {
-  /// Reads the status from a server's data folder, without changing anything there, whether the server runs or not.
+  /// Reads the status of a cloud, without changing anything there, whether servers run or not.
   ///
   /// Looks at every bank, a page at a time.
   ///
-  /// - Parameter player: Whose bank to look at; nil for all.
+  /// - Parameters:
+  ///   - data: The data folder of a server; not looked at if there is an address.
+  ///   - database: The address of the PostgreSQL database that the cloud is in; nil for one in the folder.
+  ///   - player: Whose bank to look at; nil for all.
   /// - Throws: A `ServerError` if the database can't be read, is of another version, or there is no such player.
-  package init(data: URL, player: PlayerID? = nil) throws {
-    let database = try DataFolder.existingDatabase(in: data)
+  package init(data: URL, database: String? = nil, player: PlayerID? = nil) throws {
+    if let database {
+      self = try CloudDatabase.bankStatus(database, player: player)
+      return
+    }
+    let file = try DataFolder.ownDatabase(in: data)
     var configuration = Configuration()
     configuration.readonly = true
     configuration.busyMode = .timeout(5)
     do {
-      let queue = try DatabaseQueue(path: database.path, configuration: configuration)
-      self = try queue.read { db in
-        try Schema.requireCurrent(db)
-        return BankStatus(
-          epoch: try CloudNumber.bankEpoch.value(in: db), generation: try CloudNumber.generation.value(in: db),
-          isMarked: try CloudNumber.isRestored.value(in: db) > 0)
-      }
-      if let player {
-        try queue.read { db in try take(try Self.entry(of: player, epoch: epoch, in: db), in: db) }
-      } else {
-        var place: ContainerID?
-        repeat {
-          place = try queue.read { db in
-            let page = try BankPage(after: place, epoch: epoch, in: db)
-            for entry in page.entries { try take(entry, in: db) }
-            unreadable += page.unreadable
-            return page.next
-          }
-        } while place != nil
+      let queue = try DatabaseQueue(path: file.path, configuration: configuration)
+      try self.init(hasGeneration: true, player: player) { body in
+        try queue.read { db in
+          try Schema.requireCurrent(db)
+          try body(SQLiteBankTables(db: db))
+        }
       }
     } catch {
-      throw Schema.failure(error, opening: database)
+      throw Schema.failure(error, opening: file)
     }
   }
 
-  private static func entry(of player: PlayerID, epoch: UInt64, in db: Database) throws -> BankPage.Entry {
-    let found = try Row.fetchOne(
-      db,
-      sql: """
-        SELECT device.container, container.bank FROM device LEFT JOIN container ON container.id = device.container
-        WHERE device.player = ? LIMIT 1
-        """, arguments: [player.bytes])
-    guard let found else { throw ServerError.unknownPlayer(player) }
-    guard let container = try ContainerID(bytes: found.decode(Data.self, atIndex: 0)) else {
+  /// - Parameter reading: Calls its argument with the tables as they are at one moment.
+  init(
+    hasGeneration: Bool, player: PlayerID?, _ reading: ((any BankTables) throws -> Void) throws -> Void
+  ) throws {
+    var status = BankStatus(epoch: 0, isMarked: false)
+    try reading { tables in
+      status.epoch = try tables.value(of: .bankEpoch)
+      if hasGeneration { status.generation = try tables.value(of: .generation) }
+      status.isMarked = try tables.value(of: .isRestored) > 0
+      if let player { try status.take([try Self.entry(of: player, epoch: status.epoch, in: tables)], in: tables) }
+    }
+    var (place, isOver): (ContainerID?, Bool) = (nil, player != nil)
+    while !isOver {
+      try reading { tables in
+        let page = try tables.bankPage(after: place, epoch: status.epoch)
+        try status.take(page.entries, in: tables)
+        status.unreadable += page.unreadable
+        (place, isOver) = (page.next, page.next == nil)
+      }
+    }
+    self = status
+  }
+
+  private static func entry(
+    of player: PlayerID, epoch: UInt64, in tables: any BankTables
+  ) throws -> BankPage.Entry {
+    guard let found = try tables.bank(of: player) else { throw ServerError.unknownPlayer(player) }
+    guard let container = ContainerID(bytes: found.container) else {
       throw ServerError(.damaged, "A device's row can't be read.")
     }
-    let state = try found.decode(Data?.self, atIndex: 1).map { try Schema.decoded(BankState.self, $0) }
+    let state = try found.bank.map { try Schema.decoded(BankState.self, $0) }
     return BankPage.Entry(container: container, state ?? BankState(), epoch: epoch)
   }
 
-  private mutating func take(_ entry: BankPage.Entry, in db: Database) throws {
-    let bank = entry.bank
-    if bank.state.orderNumber != nil {
-      for order in try Self.shortfalls(of: entry, in: db) {
-        shortfalls[order.currency] = (shortfalls[order.currency] ?? 0).addingClamped(order.amount)
+  private mutating func take(_ entries: [BankPage.Entry], in tables: any BankTables) throws {
+    let epochs = Dictionary(entries.map { ($0.container, $0.bank.epoch) }) { $1 }
+    let ordered = entries.filter { $0.bank.state.orderNumber != nil }.map(\.container)
+    if !ordered.isEmpty {
+      for (container, order) in try tables.shortfalls(of: ordered) {
+        guard let epoch = epochs[container], order.isShortfall(of: epoch) else { continue }
+        let (currency, amount) = (order.order.currency, order.order.amount)
+        shortfalls[currency] = (shortfalls[currency] ?? 0).addingClamped(amount)
       }
     }
-    guard bank.isFrozen else { return }
-    frozen += 1
-    guard players.count < Self.maximumPlayers else { return }
-    let owner = try Data.fetchOne(
-      db.cachedStatement(sql: "SELECT player FROM device WHERE container = ? LIMIT 1"),
-      arguments: [entry.container.bytes])
-    players.append(
-      Player(
-        player: owner.flatMap { PlayerID(bytes: $0) }, container: entry.container,
-        devices: try Self.devices(of: entry, in: db), missing: bank.state.missing ?? [:],
-        waiting: bank.waitingSpends()))
+    for entry in entries where entry.bank.isFrozen {
+      frozen += 1
+      guard players.count < Self.maximumPlayers else { continue }
+      players.append(
+        Player(
+          player: try tables.owner(of: entry.container), container: entry.container,
+          devices: try Self.devices(of: entry, in: tables), missing: entry.bank.state.missing ?? [:],
+          waiting: entry.bank.waitingSpends()))
+    }
   }
 
   /// Returns the devices that have the chains which aren't shown yet, sorted.
-  private static func devices(of entry: BankPage.Entry, in db: Database) throws -> [Device] {
+  private static func devices(of entry: BankPage.Entry, in tables: any BankTables) throws -> [Device] {
     let chains = entry.bank.unreported.values
     var devices = try Set(chains.compactMap(\.device)).sorted().map { id in
-      let row = try Row.fetchOne(
-        db.cachedStatement(sql: "SELECT name, seen FROM device WHERE container = ? AND id = ?"),
-        arguments: [entry.container.bytes, id.bytes])
-      let name = try row?.decode(Data?.self, atIndex: 0) ?? nil
+      let known = try tables.device(id, of: entry.container)
       return Device(
-        device: id, name: name.map { String(decoding: $0, as: UTF8.self) } ?? "",
-        seenMilliseconds: try row?.decode(atIndex: 1))
+        device: id, name: known?.name.map { String(decoding: $0, as: UTF8.self) } ?? "",
+        seenMilliseconds: known?.seen)
     }
     // Chains of older versions, whose devices are unknown.
     for chain in chains where chain.device == nil {
       devices.append(Device(name: "", seenMilliseconds: chain.seenMilliseconds > 0 ? chain.seenMilliseconds : nil))
     }
     return devices
-  }
-
-  /// Returns what was booked as missing in the bank's epoch.
-  private static func shortfalls(of entry: BankPage.Entry, in db: Database) throws -> [BankOrder] {
-    let rows = try Row.fetchAll(
-      db.cachedStatement(
-        sql: "SELECT number, details FROM bankOrder WHERE container = ? AND kind = 'shortfall'"),
-      arguments: [entry.container.bytes])
-    return try rows.compactMap { row in
-      let order = NumberedOrder(
-        number: UInt64(bitPattern: try row.decode(Int64.self, atIndex: 0)),
-        order: try Schema.decoded(BankOrder.self, row.decode(atIndex: 1)))
-      return order.isShortfall(of: entry.bank.epoch) ? order.order : nil
-    }
   }
 }
 

@@ -47,6 +47,8 @@ enum CloudNumber: String {
     let next = epoch(after: try bankEpoch.value(in: db), now: now)
     try bankEpoch.set(next, in: db)
     try isRestored.set(0, in: db)
+    // Where the cloud is being moved to, there may be what happened after the backup.
+    try ChangeCapture.forgetCopied(in: db)
     return next
   }
 }

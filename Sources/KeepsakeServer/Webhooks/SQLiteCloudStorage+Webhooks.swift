@@ -3,62 +3,23 @@ import Foundation
 import GRDB
 import KeepsakeReplication
 
-/// An event as it waits for an endpoint, or as a dead letter.
-struct WebhookRow: Sendable {
-  var number: Int64
-  /// Stays the same whenever it is sent.
-  var id: OperationID
-  var lane: Data
-  /// Nil for a deleted player.
-  var player: PlayerID?
-  var kind: String
-  var createdMilliseconds: Int64
-  var data: Data
-  var deadMilliseconds: Int64?
-  var reason: String?
-
+extension WebhookRow {
   static let columns = "id, key, lane, player, kind, created, data, dead, reason"
 
   init(_ row: Row) throws {
-    guard let id = try OperationID(bytes: row.decode(atIndex: 1)) else {
-      throw ServerError(.damaged, "An event for a webhook can't be read.")
-    }
-    self.id = id
-    number = try row.decode(atIndex: 0)
-    lane = try row.decode(atIndex: 2)
-    player = try row.decode(Data?.self, atIndex: 3).flatMap(PlayerID.init(bytes:))
-    (kind, createdMilliseconds) = (try row.decode(atIndex: 4), try row.decode(atIndex: 5))
-    (data, deadMilliseconds) = (try row.decode(atIndex: 6), try row.decode(atIndex: 7))
-    reason = try row.decode(atIndex: 8)
+    guard let id = try OperationID(bytes: row.decode(atIndex: 1)) else { throw Self.unreadable }
+    self.init(
+      number: try row.decode(atIndex: 0), id: id, lane: try row.decode(atIndex: 2),
+      player: try row.decode(Data?.self, atIndex: 3).flatMap(PlayerID.init(bytes:)), kind: try row.decode(atIndex: 4),
+      createdMilliseconds: try row.decode(atIndex: 5), data: try row.decode(atIndex: 6),
+      deadMilliseconds: try row.decode(atIndex: 7), reason: try row.decode(atIndex: 8))
   }
-
-  /// What is sent: the same bytes each time.
-  var body: Data {
-    let player = player.map { "\"\($0)\"" } ?? "null"
-    let head = """
-      {"id":"\(id)","kind":"\(kind)","player":\(player),"createdMilliseconds":\(createdMilliseconds),"data":
-      """
-    return Data(head.utf8) + data + Data("}".utf8)
-  }
-}
-
-/// How much waits for an endpoint.
-struct WebhookCounts: Sendable {
-  var waiting = 0
-  /// Since when the one that has waited longest does.
-  var oldestMilliseconds: Int64?
-  var dead = 0
-  /// When the oldest of these became one.
-  var oldestDeadMilliseconds: Int64?
-  /// Dead letters that were dropped, since the database was made.
-  var dropped: Int64 = 0
 }
 
 /// What a backend is told, kept until it has it. Looking up uses the readers, and removing shares players' commits.
-extension SQLiteCloudStorage {
-  /// Returns events after one, and for each lane the next one after its own, as of one moment.
-  ///
-  /// - Parameter limit: Of the events; 0 for none.
+extension SQLiteCloudStorage: WebhookStorage {
+  var sharesWebhooks: Bool { false }
+
   func webhookEvents(
     of endpoint: String, after number: Int64, limit: Int, refills: [Data: Int64]
   ) async throws -> (found: [WebhookQueue.Pick], next: [Data: Int64?]) {
@@ -79,8 +40,7 @@ extension SQLiteCloudStorage {
     }
   }
 
-  /// Returns those of these events that wait.
-  func webhookRows(_ numbers: [Int64]) async throws -> [WebhookRow] {
+  func webhookRows(_ numbers: [Int64], of endpoint: String) async throws -> [WebhookRow] {
     try await reading { db in
       try numbers.compactMap { number in
         try Row.fetchOne(
@@ -91,8 +51,9 @@ extension SQLiteCloudStorage {
     }
   }
 
-  /// Removes delivered events, and has others become dead letters.
-  func settleWebhooks(delivered: [Int64], dead: [(number: Int64, reason: String)], now: Int64) async throws {
+  func settleWebhooks(
+    of endpoint: String, delivered: [Int64], dead: [(number: Int64, reason: String)], now: Int64
+  ) async throws {
     try await committer.write(for: nil, work: delivered.count + dead.count) { db in
       let remove = try db.cachedStatement(sql: "DELETE FROM webhookEvent WHERE id = ?")
       for number in delivered { try remove.execute(arguments: [number]) }
@@ -132,12 +93,6 @@ extension SQLiteCloudStorage {
     }
   }
 
-  /// Has events beyond the bounds become dead letters, and drops dead letters beyond theirs; as many as one transaction
-  /// should move. The oldest first, but before them those of players who have much more than others: nobody's events
-  /// may be crowded out by one who saves all the time.
-  ///
-  /// - Parameter isAgeing: Whether anything may be too old; not while the clock may be wrong.
-  /// - Returns: How many became dead letters, how many were dropped, and whether there are more.
   func boundWebhooks(
     of endpoint: String, _ counts: WebhookCounts, _ limits: WebhookLimits, now: Int64,
     isAgeing: Bool
@@ -190,29 +145,14 @@ extension SQLiteCloudStorage {
     }
   }
 
-  /// Has events for endpoints that aren't configured any more become dead letters, and keeps these within their bounds:
-  /// in steps, between which players' commits come.
-  func retireWebhooks(except names: [String], _ limits: WebhookLimits, now: Int64) async throws {
-    for endpoint in try await webhookEndpoints().subtracting(names) {
-      var hasMore = true
-      while hasMore {
-        try Task.checkCancellation()
-        hasMore = try await committer.write(for: nil, work: limits.rowsAtOnce) { db in
-          try db.cachedStatement(sql: WebhookStatement.retire).execute(arguments: [now, endpoint, limits.rowsAtOnce])
-          return db.changesCount >= limits.rowsAtOnce
-        }
-      }
-      hasMore = true
-      while hasMore {
-        try Task.checkCancellation()
-        let counts = try await webhookCounts(of: endpoint)
-        hasMore = try await boundWebhooks(of: endpoint, counts, limits, now: now, isAgeing: true).hasMore
-      }
+  func retireWebhooks(of endpoint: String, _ limits: WebhookLimits, now: Int64) async throws -> Bool {
+    try await committer.write(for: nil, work: limits.rowsAtOnce) { db in
+      try db.cachedStatement(sql: WebhookStatement.retire).execute(arguments: [now, endpoint, limits.rowsAtOnce])
+      return db.changesCount >= limits.rowsAtOnce
     }
   }
 
-  /// The names of all endpoints for which there are events or dead letters.
-  private func webhookEndpoints() async throws -> Set<String> {
+  func webhookEndpoints() async throws -> Set<String> {
     try await reading { db in
       var names: Set<String> = []
       for next in [WebhookStatement.nextWaiting, WebhookStatement.nextDead] {
@@ -240,14 +180,6 @@ extension SQLiteCloudStorage {
     }
   }
 
-  /// Has dead letters be sent again, each after everything that waits of its player, under the same id. They wait as
-  /// long as new ones, however old they are.
-  ///
-  /// - Parameters:
-  ///   - ids: Which; nil for the oldest ones.
-  ///   - limit: How many at most.
-  ///   - entry: What the audit log says about it, in the same transaction.
-  /// - Returns: How many there were.
   func retryWebhooks(
     of endpoint: String, _ ids: [OperationID]?, limit: Int, auditing entry: AuditEntry?
   ) async throws -> Int {
@@ -281,7 +213,6 @@ extension SQLiteCloudStorage {
 
   // MARK: Conflicts
 
-  /// Notes conflicts that began while nobody was told of any.
   func noteOpenConflicts(now: Int64) async throws {
     guard outbox?.wants(.conflictOpen) == true else { return }
     let open = try await reading { db in
@@ -304,7 +235,6 @@ extension SQLiteCloudStorage {
     }
   }
 
-  /// Forgets conflicts if nobody is told of any: they aren't kept up then, and would hide later ones of their slots.
   func forgetUnwantedConflicts() async throws {
     guard outbox?.wants(.conflictOpen) != true else { return }
     let isAny = try await reading { try Row.fetchOne($0, sql: "SELECT 1 FROM webhookConflict LIMIT 1") != nil }
@@ -312,9 +242,6 @@ extension SQLiteCloudStorage {
     try await committer.write(for: nil) { try $0.execute(sql: "DELETE FROM webhookConflict") }
   }
 
-  /// Tells of conflicts that have been open since this time or longer, each once.
-  ///
-  /// - Returns: How many.
   func tellConflicts(openSince since: Int64, now: Int64, limit: Int) async throws -> Int {
     guard let outbox else { return 0 }
     let select = """
@@ -351,5 +278,21 @@ extension SQLiteCloudStorage {
     if count > 0 { outbox.wake() }
     return count
   }
+
+  // MARK: Several servers
+
+  // No other server has the database, so that everything is held from the start.
+
+  func webhookClaims() async throws -> [String: WebhookClaim] { [:] }
+
+  func takeWebhooks(of endpoint: String, by holder: Data, after claim: WebhookClaim?) async throws -> WebhookClaim? {
+    WebhookClaim(holder: holder, beat: 0)
+  }
+
+  func renewWebhooks(of endpoint: String, by holder: Data, _ report: WebhookReport) async throws -> WebhookClaim? {
+    WebhookClaim(holder: holder, beat: 0)
+  }
+
+  func releaseWebhooks(of endpoint: String, by holder: Data, _ report: WebhookReport) async throws {}
 }
 #endif

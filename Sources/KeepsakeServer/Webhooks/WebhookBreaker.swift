@@ -6,11 +6,12 @@ import KeepsakeReplication
 /// While it answers, many at a time. After some failures without a success between, one at a time, with growing pauses.
 /// After a day of that, or after 410, it is stopped: one request an hour. Any success ends all that.
 struct WebhookBreaker: Sendable {
-  enum State: String, Sendable, Encodable {
+  enum State: String, Sendable, Codable {
     case flowing, failing, stopped
   }
   private let limits: WebhookLimits
-  private var failures = 0
+  /// Without a success between.
+  private(set) var failures = 0
   private var isGone = false
   /// When it failed first since the last success.
   private(set) var failingSince: Int64?
@@ -18,6 +19,25 @@ struct WebhookBreaker: Sendable {
   private(set) var nextTry: Int64 = 0
 
   init(_ limits: WebhookLimits) { self.limits = limits }
+
+  /// Goes on after another server has.
+  ///
+  /// - Parameters:
+  ///   - ahead: By how much the server's clock is ahead of the time by which pauses go.
+  ///   - random: 0 to 1.
+  init(_ limits: WebhookLimits, after report: WebhookReport, now: Int64, ahead: Int64, random: Double) {
+    self.limits = limits
+    (failures, isGone) = (report.failures, report.isGone)
+    failingSince = report.failingSinceMilliseconds.map { min(now, $0.addingClamped(-ahead)) }
+    if failures > 0 || isGone { failingSince = failingSince ?? now }
+    nextTry = now.addingClamped(WebhookQueue.jittered(pause(now: now), random))
+  }
+
+  func report(ahead: Int64, failure: String?) -> WebhookReport {
+    WebhookReport(
+      failures: failures, failingSinceMilliseconds: failingSince?.addingClamped(ahead), isGone: isGone,
+      failure: failure)
+  }
 
   func state(now: Int64) -> State {
     if isGone { return .stopped }
@@ -44,16 +64,18 @@ struct WebhookBreaker: Sendable {
     failures += 1
     if gone { isGone = true }
     if failingSince == nil { failingSince = now }
-    let pause: Int64
+    if state(now: now) != .flowing { nextTry = now.addingClamped(WebhookQueue.jittered(pause(now: now), random)) }
+  }
+
+  private func pause(now: Int64) -> Int64 {
     switch state(now: now) {
-    case .flowing: return
+    case .flowing: 0
     case .failing:
-      pause = WebhookQueue.pause(
+      WebhookQueue.pause(
         failures - limits.failuresUntilTrying, first: limits.firstPauseMilliseconds,
         longest: limits.longestTryMilliseconds)
-    case .stopped: pause = limits.stoppedTryMilliseconds
+    case .stopped: limits.stoppedTryMilliseconds
     }
-    nextTry = now.addingClamped(WebhookQueue.jittered(pause, random))
   }
 
   /// Has the next request go at once.

@@ -47,5 +47,13 @@ struct WebhookLimits: Sendable {
   var conflictSweepSeconds = 30
   /// How often what is left of webhooks that aren't configured any more is looked at.
   var cleaningSeconds = 86_400
+  /// Of several servers with one database: how long the one that delivers an endpoint's events may be silent before
+  /// another one does, how often it says that it is there, and how often the others look.
+  var leaseMilliseconds: Int64 = 30_000
+  var claimMilliseconds: Int64 = 5_000
+  /// How often it looks for events that the others have written.
+  var lookMilliseconds: Int64 = 500
+  /// After so long it leaves an endpoint that doesn't answer to the others: the way there may be its own fault.
+  var handOverMilliseconds: Int64 = 60_000
 }
 #endif

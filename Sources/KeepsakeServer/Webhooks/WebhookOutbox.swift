@@ -23,21 +23,26 @@ final class WebhookOutbox: Sendable {
   /// Whether any endpoint takes events of a kind.
   func wants(_ kind: WebhookKind) -> Bool { kinds.contains(kind) }
 
+  /// Returns the endpoints that take an event, each with the id that the event has there, and counts them as written.
+  func copies(of event: WebhookEvent) -> [(endpoint: String, id: OperationID)] {
+    let takers = endpoints.filter { $0.kinds.contains(event.kind) }
+    count.withLock { $0 += takers.count }
+    // Random, because a restored database gives the same numbers to other events.
+    var source = SystemRandomNumberGenerator()
+    return takers.map { ($0.name, OperationID(using: &source)) }
+  }
+
   /// Writes an event for each endpoint that takes it.
   ///
   /// - Parameter lane: Whose order it keeps: the container's `deletedMark`.
   func add(_ event: WebhookEvent, to lane: Data, player: Data?, now: Int64, in db: Database) throws {
-    for endpoint in endpoints where endpoint.kinds.contains(event.kind) {
-      count.withLock { $0 += 1 }
-      // Random, because a restored database gives the same numbers to other events.
-      var source = SystemRandomNumberGenerator()
-      let key = OperationID(using: &source).bytes
+    for (endpoint, id) in copies(of: event) {
       try db.cachedStatement(
         sql: """
           INSERT INTO webhookEvent (endpoint, lane, key, player, kind, created, queued, data)
           VALUES (?, ?, ?, ?, ?, ?, ?, ?)
           """
-      ).execute(arguments: [endpoint.name, lane, key, player, event.kind.rawValue, now, now, event.data])
+      ).execute(arguments: [endpoint, lane, id.bytes, player, event.kind.rawValue, now, now, event.data])
     }
   }
 

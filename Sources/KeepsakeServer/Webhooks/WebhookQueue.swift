@@ -62,9 +62,9 @@ struct WebhookQueue: Sendable {
   /// Whether there may be events after `scanned`.
   private var hasUnscanned = true
 
-  init(_ limits: WebhookLimits) {
+  init(_ limits: WebhookLimits, breaker: WebhookBreaker? = nil) {
     self.limits = limits
-    breaker = WebhookBreaker(limits)
+    self.breaker = breaker ?? WebhookBreaker(limits)
   }
 
   private var freshCount: Int { fresh.count - firstFresh }
@@ -76,8 +76,10 @@ struct WebhookQueue: Sendable {
 
   /// Returns whether events after `scanned` should be looked up. While an endpoint is down, or all requests are under
   /// way, a few are enough: else each thing that players do would be looked up for nothing.
-  func wantsScan(now: Int64) -> Bool {
-    guard hasUnscanned else { return false }
+  func wantsScan(now: Int64) -> Bool { hasUnscanned && hasRoom(now: now) }
+
+  /// Returns whether more would be looked up if there may be any.
+  func hasRoom(now: Int64) -> Bool {
     let mayBegin = breaker.state(now: now) == .flowing && requests < limits.requests
     return freshCount < (mayBegin ? 4 * limits.requests : 1)
   }

@@ -7,7 +7,7 @@ import ServiceLifecycle
 /// Tells a studio's backends what happened, as long as the server runs.
 struct WebhookService: Service {
   let couriers: [WebhookCourier]
-  let storage: SQLiteCloudStorage
+  let storage: any WebhookStorage
   let sender: any WebhookSender
   let limits: WebhookLimits
   let logger: Logger
@@ -15,7 +15,7 @@ struct WebhookService: Service {
 
   /// Nil if none is configured.
   init?(
-    _ configuration: ServerConfiguration, storage: SQLiteCloudStorage, metrics: ServerMetrics, logger: Logger
+    _ configuration: ServerConfiguration, storage: any WebhookStorage, metrics: ServerMetrics, logger: Logger
   ) throws {
     guard !configuration.webhooks.isEmpty else { return nil }
     var limits = configuration.webhookLimits
@@ -70,7 +70,8 @@ struct WebhookService: Service {
       }
     }
     do {
-      try await courier.settle()
+      // In a task of its own: in one that is cancelled, nothing could wait for what is in its way.
+      try await Task { try await courier.stop() }.value
     } catch {
       logger.failure("Delivered events can't be removed: they are sent again after the next start", error)
     }

@@ -150,7 +150,7 @@ import Testing
     "admin money refund": ["alreadyDone", "balances", "owed", "player", "purchase"], "bank release": ["url"],
     "shard drain": ["movedCount", "skippedCount"], "shard list": ["shards"],
     "shard move": ["movedCount", "skippedCount"], "shard open": ["name"],
-    "doctor": ["needsSecret"], "inspect": ["recordsMessage"], "simulate": ["error"],
+    "bank restored": ["epoch"], "doctor": ["needsSecret"], "inspect": ["recordsMessage"], "simulate": ["error"],
     "sync": ["deviceNames", "item"], "wrap": ["beside", "choice", "saveCount"],
   ]
 

@@ -30,6 +30,21 @@ enum AdminDatabase {
     try await run(data, "DELETE FROM content WHERE hash = ?", [hash.bytes])
   }
 
+  /// Has all events for webhooks become dead letters.
+  static func buryWebhooks(_ data: URL, _ reason: String) async throws {
+    let now = Int64(Date().timeIntervalSince1970 * 1_000)
+    #if PostgreSQL
+    if let address = try TestDatabase.address(of: data) {
+      let statement = PostgreSQLStatement(
+        "UPDATE webhook_event SET dead = $1, reason = $2 WHERE number IS NOT NULL",
+        [.int(now), .bytes(Data(reason.utf8))])
+      _ = try PostgreSQLConnection(TestDatabase.settings(address)).run([statement])
+      return
+    }
+    #endif
+    try await run(data, "UPDATE webhookEvent SET dead = ?, reason = ?", [now, reason])
+  }
+
   /// Opens one in a folder for a test that takes turns with the server.
   static func open(_ data: URL) throws -> DatabaseQueue {
     var configuration = Configuration()

@@ -21,8 +21,18 @@ import Testing
     case unmarked
     /// The folder is gone, and made again from a backup of the command, which was made while the server ran.
     case command
+    /// The rows of a PostgreSQL database, of which nobody tells the server.
+    case rows
+    /// The same, under a server that goes on, which is told.
+    case markedRows
+
+    /// Those that are there.
+    static let all = allCases.filter { !$0.isInPostgreSQL || TestDatabase.address != nil }
 
     var testDescription: String { rawValue }
+    var isInPostgreSQL: Bool { self == .rows || self == .markedRows }
+    /// Whether somebody knows of it before a device shows it.
+    var isNoticed: Bool { self != .unmarked && self != .rows }
   }
 
   /// A server with its backup, and the games of players, which run only while a test wants them to.
@@ -30,16 +40,36 @@ import Testing
     let folder: URL
     private(set) var server: LiveServer
     let support: Client
+    /// The schema of its database; nil for a file in its folder.
+    private let schema: String?
 
     var data: URL { folder.appendingPathComponent("server") }
     private var backup: URL { folder.appendingPathComponent("backup") }
     private var file: URL { folder.appendingPathComponent("backup.tar") }
 
-    init(in folder: URL) async throws {
-      self.folder = folder
+    init(in folder: URL, schema: String? = nil) async throws {
+      (self.folder, self.schema) = (folder, schema)
       let data = folder.appendingPathComponent("server")
-      server = try await LiveServer.start(data: data)
+      server = try await Self.start(data, in: schema)
       support = Client(server: server, token: try ServerKeys(data: data).create("support"))
+    }
+
+    private static func start(_ data: URL, port: Int? = nil, in schema: String?) async throws -> LiveServer {
+      let address = try address(of: schema)
+      return try await LiveServer.start(
+        data: data, port: port,
+        change: { configuration in
+          guard let address else { return }
+          (configuration.database, configuration.databaseConnections) = (address, 2)
+        })
+    }
+
+    private static func address(of schema: String?) throws -> String? {
+      #if PostgreSQL
+      return try schema.map { try TestDatabase.address(ofSchema: $0) }
+      #else
+      return nil
+      #endif
     }
 
     /// Opens a player's game on a device, and connects it.
@@ -62,10 +92,13 @@ import Testing
       let port = server.running.port
       try await server.stop()
       try await meanwhile()
-      server = try await LiveServer.start(data: data, port: port)
+      server = try await Self.start(data, port: port, in: schema)
     }
 
     func backUp() async throws {
+      #if PostgreSQL
+      if let schema { return try TestDatabase.backUp(schema: schema) }
+      #endif
       let (data, file) = (data, file)
       _ = try await onThread { try CloudBackup.make(of: data, to: file) }
       try await restart { try FileManager.default.copyItem(at: data, to: backup) }
@@ -73,6 +106,12 @@ import Testing
 
     func putBack(_ way: Way) async throws {
       let manager = FileManager.default
+      if way == .markedRows {
+        try putBackRows()
+        let address = try #require(try Self.address(of: schema))
+        _ = try await RestoredCloud.beginEpoch(database: address)
+        return
+      }
       try await restart {
         switch way {
         case .database:
@@ -89,12 +128,24 @@ import Testing
           try manager.removeItem(at: data)
           let (data, file) = (data, file)
           _ = try await onThread { try BackupRestore.restore(file, to: data) }
+        case .rows, .markedRows: try putBackRows()
         }
       }
     }
 
+    private func putBackRows() throws {
+      #if PostgreSQL
+      try TestDatabase.putBack(schema: #require(schema))
+      #endif
+    }
+
+    /// Ends the wait of banks, without the server.
+    func release(_ player: PlayerID?) async throws -> Int {
+      try await RestoredCloud.release(data: data, database: Self.address(of: schema), player: player).released
+    }
+
     func status(of player: String? = nil) throws -> BankStatus {
-      try BankStatus(data: data, player: player.flatMap { PlayerID($0) })
+      try BankStatus(data: data, database: Self.address(of: schema), player: player.flatMap { PlayerID($0) })
     }
 
     /// The names of the devices for which banks wait.
@@ -105,9 +156,10 @@ import Testing
     }
   }
 
-  private func with(_ body: (Stage) async throws -> Void) async throws {
+  private func with(inPostgreSQL: Bool = false, _ body: (Stage) async throws -> Void) async throws {
+    let schema = inPostgreSQL ? "s\(UUID().uuidString.lowercased().filter { $0 != "-" })" : nil
     try await TemporaryFolder.with { folder in
-      let stage = try await Stage(in: folder)
+      let stage = try await Stage(in: folder, schema: schema)
       do {
         try await body(stage)
       } catch {
@@ -116,6 +168,12 @@ import Testing
       }
       try await stage.server.stop()
     }
+    #if PostgreSQL
+    if let schema {
+      try TestDatabase.drop(schema: schema)
+      try TestDatabase.drop(schema: "\(schema)_backup")
+    }
+    #endif
   }
 
   private func sync(_ games: [GameData]) async throws {
@@ -133,9 +191,9 @@ import Testing
 
   @Test(
     "when all devices have reported, everybody has the money of before, whatever was put back",
-    arguments: Way.allCases)
+    arguments: Way.all)
   func allReport(way: Way) async throws {
-    try await with { stage in
+    try await with(inPostgreSQL: way.isInPostgreSQL) { stage in
       // Yesterday.
       var phone = try stage.open("phone")
       try phone.wallet.earn(90, Self.gems, for: "a quest")
@@ -161,7 +219,7 @@ import Testing
       try tablet.close()
       try await stage.putBack(way)
 
-      let isNoticed = way != .unmarked
+      let isNoticed = way.isNoticed
       #expect(try (stage.status().epoch > 0) == isNoticed)
       #expect(try stage.missing() == (isNoticed ? ["phone", "tablet"] : []))
       phone = try stage.open("phone")
@@ -190,9 +248,11 @@ import Testing
     }
   }
 
-  @Test("a folder that was set back, of which nobody has told, freezes all players once one device shows it")
-  func othersFreeze() async throws {
-    try await with { stage in
+  @Test(
+    "a cloud that was set back, of which nobody has told, freezes all players once one device shows it",
+    arguments: Way.all.filter { !$0.isNoticed })
+  func othersFreeze(way: Way) async throws {
+    try await with(inPostgreSQL: way.isInPostgreSQL) { stage in
       var (ada, ben) = (try stage.open("ada"), try stage.open("ben"))
       for game in [ada, ben] { try game.wallet.earn(10, Self.gems, for: "a quest") }
       try await sync([ada, ben])
@@ -202,7 +262,7 @@ import Testing
       for game in [ada, ben] { try game.wallet.earn(5, Self.gems, for: "a quest") }
       try await sync([ada, ben])
       for game in [ada, ben] { try game.close() }
-      try await stage.putBack(.unmarked)
+      try await stage.putBack(way)
       #expect(try stage.status().epoch == 0)
 
       ada = try stage.open("ada")
@@ -224,9 +284,11 @@ import Testing
     }
   }
 
-  @Test("a lost device is listed until the bank is released; what it has when it comes back is booked as a shortfall")
-  func oneIsLost() async throws {
-    try await with { stage in
+  @Test(
+    "a lost device is listed until the bank is released; what it has when it comes back is booked as a shortfall",
+    arguments: Way.all.filter { $0 == .marked || $0 == .markedRows })
+  func oneIsLost(way: Way) async throws {
+    try await with(inPostgreSQL: way.isInPostgreSQL) { stage in
       var phone = try stage.open("phone")
       try phone.wallet.earn(10, Self.gems, for: "a quest")
       try await phone.cloud.sync()
@@ -242,7 +304,7 @@ import Testing
         return tablet.wallet[Self.gems].spendable >= 25
       }
       for game in [phone, tablet] { try game.close() }
-      try await stage.putBack(.marked)
+      try await stage.putBack(way)
 
       phone = try stage.open("phone")
       try await until("the phone to have reported") {
@@ -306,6 +368,43 @@ import Testing
         #expect(try await RestoredCloud.release(data: data, player: nil).released == 1)
       }
       #expect(try stage.status().frozen == 0)
+    }
+  }
+
+  @Test(
+    "banks in PostgreSQL are released beside a running server, which goes on after another restore",
+    .enabled(if: TestDatabase.address != nil, "no PostgreSQL: KEEPSAKE_POSTGRES isn't set"))
+  func releaseRows() async throws {
+    try await with(inPostgreSQL: true) { stage in
+      for name in ["ada", "ben"] {
+        let game = try stage.open(name)
+        try game.wallet.earn(10, Self.gems, for: "a quest")
+        try await game.cloud.sync()
+        try game.close()
+      }
+      try await stage.backUp()
+      try await stage.putBack(.markedRows)
+      #expect(try stage.missing() == ["ada", "ben"])
+      let unknown = PlayerID(high: 1, low: 1)
+      await #expect(throws: ServerError.self) { _ = try await stage.release(unknown) }
+      let player = try #require(try stage.status().players.first?.player)
+      #expect(try await stage.release(player) == 1)
+      #expect(try stage.status().frozen == 1)
+      #expect(try await stage.release(nil) == 1)
+      #expect(try stage.status().frozen == 0)
+      #expect(try await stage.release(nil) == 0)
+      let epoch = try stage.status().epoch
+      try await stage.putBack(.markedRows)
+      #expect(try stage.status().epoch >= epoch && stage.status().frozen == 2)
+      let ada = try stage.open("ada")
+      try await rest([ada], at: 10)
+      try await until("Ada's bank to be open") {
+        try await sync([ada])
+        return try stage.missing() == ["ben"]
+      }
+      try await ada.wallet.spend(10, Self.gems, for: "a hat", askingBankFor: Patience.limit)
+      try await rest([ada], at: 0)
+      try ada.close()
     }
   }
 }

@@ -53,11 +53,12 @@ struct RestoredServerTests {
   @Test(
     """
     after a server restore, devices that reconnect one by one restore everything in one exchange each (two if offline)
-    """)
-  func restored() async throws {
+    """, arguments: TestStorage.single)
+  func restored(_ kind: TestStorage) async throws {
+    let database = try Database(kind)
     try await TemporaryFolder.with { folder in
       let (data, backup) = (folder.appendingPathComponent("server"), folder.appendingPathComponent("backup"))
-      var server = try await ServerProcess.start(data: data)
+      var server = try await ServerProcess.start(data: data, database: database.address)
       let port = server.port
       let phone = try await PlayedDevice.playing("phone", in: folder, to: port)
       let tablet = try await PlayedDevice.playing("tablet", in: folder, to: port, with: phone)
@@ -72,7 +73,7 @@ struct RestoredServerTests {
       try await phone.game.progress.record(1, for: ProgressKey("level", default: 0, rule: .max)).value
       try await checkpoint(1, on: phone)
       try await settle(all)
-      try Self.backUp(data, to: backup)
+      if !(try database.backUp()) { try Self.backUp(data, to: backup) }
 
       // Today, during which the observer is offline.
       try await pause([observer])
@@ -98,9 +99,11 @@ struct RestoredServerTests {
       // exchange can reach a device before the response to its own, and the device then makes one exchange more.
       for device in players { device.proxy.cutOff() }
       await server.end(by: SIGTERM)
-      try FileManager.default.moveItem(at: data, to: folder.appendingPathComponent("lost"))
-      try FileManager.default.moveItem(at: backup, to: data)
-      server = try await ServerProcess.start(data: data, port: port)
+      if !(try database.putBack()) {
+        try FileManager.default.moveItem(at: data, to: folder.appendingPathComponent("lost"))
+        try FileManager.default.moveItem(at: backup, to: data)
+      }
+      server = try await ServerProcess.start(data: data, port: port, database: database.address)
       let before = all.map(\.proxy.counts)
       // Nothing is done on any device and no poll is due: the event streams notify the devices when they are connected
       // again.
@@ -137,6 +140,48 @@ struct RestoredServerTests {
       for device in all + [fresh] { try device.close() }
       await server.end(by: SIGTERM)
     }
+    try database.drop()
+  }
+
+  /// The schema of a server's database; none if it is a file in its folder.
+  private struct Database {
+    let address: String?
+    private let schema: String?
+
+    init(_ kind: TestStorage) throws {
+      #if PostgreSQL
+      if kind == .postgreSQL {
+        let name = "s\(UUID().uuidString.lowercased().filter { $0 != "-" })"
+        (address, schema) = (try TestDatabase.address(ofSchema: name), name)
+        return
+      }
+      #endif
+      (address, schema) = (nil, nil)
+    }
+
+    #if PostgreSQL
+    /// Copies the rows; false if there are none.
+    func backUp() throws -> Bool { try with { try TestDatabase.backUp(schema: $0) } }
+
+    func putBack() throws -> Bool { try with { try TestDatabase.putBack(schema: $0) } }
+
+    func drop() throws {
+      _ = try with {
+        try TestDatabase.drop(schema: $0)
+        try TestDatabase.drop(schema: "\($0)_backup")
+      }
+    }
+
+    private func with(_ body: (String) throws -> Void) throws -> Bool {
+      guard let schema else { return false }
+      try body(schema)
+      return true
+    }
+    #else
+    func backUp() throws -> Bool { false }
+    func putBack() throws -> Bool { false }
+    func drop() throws {}
+    #endif
   }
 }
 

@@ -78,6 +78,25 @@ struct PostgreSQLStorageTests {
     }
   }
 
+  // MARK: Epochs
+
+  @Test("a database that is set back under a running server still begins a new epoch, once, and later than all before")
+  func setBack() async throws {
+    try await with(now: 1_000) { one, other, connection in
+      let first = try #require(try await one.beginEpoch(after: 0, now: 1_000_000))
+      try await other.refresh()
+      #expect(other.bankEpoch == first)
+      // The backup is of before.
+      _ = try connection.run([
+        PostgreSQLStatement("DELETE FROM number WHERE name = $1", [.bytes(Data("bankEpoch".utf8))])
+      ])
+      let second = try #require(try await one.beginEpoch(after: first, now: 5))
+      #expect(second > first)
+      #expect(try await other.beginEpoch(after: first, now: 5) == nil)
+      #expect(other.bankEpoch == second)
+    }
+  }
+
   // MARK: Streams
 
   @Test("who hears nothing looks: streams learn of changes, and end with their devices and players")
@@ -183,6 +202,59 @@ struct PostgreSQLStorageTests {
       #expect(try await register(2, now: 6) == .retired)
       // The removal failed.
       #expect(try await register(1, now: 60_006) == nil)
+    }
+  }
+
+  @Test("a code that is used at two servers at the same time lets one device in", arguments: [false, true])
+  func oneCode(ofRecovery: Bool) async throws {
+    try await with { one, other, connection in
+      try await record(1, in: one)
+      let app = AppID(ofKey: "a game")
+      let code = ContentHash(of: Data("code".utf8))
+      if ofRecovery {
+        try await one.putRecovery(code, by: device(1), scope: app, now: 5)
+      } else {
+        let pairing = Pairing(
+          code: code.bytes, scope: app, player: device(1).player, container: container, expiresMilliseconds: Self.day)
+        try await one.putPairing(pairing, for: device(1).device, now: 5)
+      }
+      @Sendable func enter(_ number: UInt64, by storage: PostgreSQLStorage) async throws -> DeviceIdentity? {
+        let (right, new) = (EntryRight(app), device(number).device)
+        guard ofRecovery else { return try await storage.join(code.bytes, by: right, as: new, name: "", now: 5) }
+        let next = ContentHash(of: Data("\(number)".utf8))
+        return try await storage.recover(
+          Recovery(code: code, next: next, right: right, name: ""), as: new, now: 5, mayRecover: { _ in true })
+      }
+      _ = try connection.run([PostgreSQLStatement("BEGIN")])
+      let holder = try connection.run([
+        PostgreSQLStatement(
+          "SELECT pg_backend_pid()::bigint FROM container WHERE id = $1 FOR UPDATE", [.bytes(container.bytes)])
+      ])[0].first?.int(0)
+      async let first = enter(2, by: one)
+      async let second = enter(3, by: other)
+      // Both have found the code, and wait for the player's row.
+      try await Self.wait(until: 2, waitFor: try #require(holder))
+      _ = try connection.run([PostgreSQLStatement("ROLLBACK")])
+      let entered = try await [first, second].compactMap(\.self)
+      #expect(entered.count == 1)
+      #expect(try await one.devices(of: container).map(\.identity.device).count == 2)
+      #expect(try await other.devices(of: container).contains { $0.identity == entered.first })
+    }
+  }
+
+  /// Returns when so many sessions wait for one, or for each other behind it.
+  private static func wait(until count: Int64, waitFor session: Int64) async throws {
+    let settings = TestDatabase.settings(TestDatabase.address ?? "")
+    try await onThread {
+      let watcher = try PostgreSQLConnection(settings)
+      let waiting = PostgreSQLStatement(
+        """
+        WITH RECURSIVE waiting (session) AS (
+          SELECT $1::integer UNION
+          SELECT pid FROM pg_stat_activity JOIN waiting ON waiting.session = ANY (pg_blocking_pids(pid))
+        ) SELECT count(*) - 1 FROM waiting
+        """, [.int(session)])
+      while try watcher.run([waiting])[0].first?.int(0) != count { sched_yield() }
     }
   }
 }

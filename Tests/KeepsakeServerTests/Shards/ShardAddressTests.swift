@@ -32,6 +32,10 @@ import Testing
     #expect(throws: ServerError.self) { try configuration.check() }
     configuration.database = "postgres://one"
     try configuration.check()
+    configuration.webhooks = [try WebhookEndpoint("shop url=https://shop.test/hook secrets=/etc/shop")]
+    let error = #expect(throws: ServerError.self) { try configuration.check() }
+    #expect(error?.message.contains("no webhooks yet") == true)
+    configuration.webhooks = []
     configuration.shards = ["two"]
     #expect(throws: ServerError.self) { try configuration.check() }
   }

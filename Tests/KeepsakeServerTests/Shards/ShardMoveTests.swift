@@ -82,7 +82,7 @@ struct ShardMoveTests {
       mover.banPause = .zero
       let before = try await rows(of: container, in: #require(server.shards[first]))
       #expect(Set(before.keys) == Set(ShardTable.all.map(\.name)))
-      #expect(before["decision"]?.count == 515 && before["content_part"]?.count == 19)
+      #expect(before["bank_decision"]?.count == 515 && before["content_part"]?.count == 19)
       for (from, to) in [(first, other(than: first)), (other(than: first), first)] {
         #expect(try await mover.move(familyOf: container, to: to) == [container])
         #expect(try await rows(of: container, in: #require(server.shards[to])) == before, "to \(to)")
@@ -102,7 +102,7 @@ struct ShardMoveTests {
     // Those of the directory and of the whole cloud, and of what is by the proof or the player.
     let others: Set<String> = [
       "container", "placement", "fence", "shard", "shard_self", "schema_number", "number", "admin_key", "audit",
-      "content_place", "identity_use",
+      "content_place", "identity_use", "cloud_move", "webhook_event", "webhook_endpoint", "webhook_conflict",
     ]
     try await ShardLab.with { lab in
       let server = try await lab.server()
@@ -273,7 +273,7 @@ struct ShardMoveTests {
       }
       for player in players {
         #expect(try await one.gems(of: player) == written[player])
-        #expect(try await other.newestSeq(of: player) == written[player].map { UInt64($0) })
+        #expect(try await other.position(of: player).seq == written[player].map { UInt64($0) })
       }
     }
   }

@@ -88,7 +88,15 @@ struct ShardTests {
     try await ShardLab.with { lab in
       // A server of before, which doesn't know any shard.
       let old = try await TestDatabase.storage(at: #require(lab.addresses["home"]))
+      try await TestDatabase.storage(at: #require(lab.addresses["two"])).close()
+      // Later steps of the tables have kept out more than that.
+      for name in ["home", "two"] { try lab.run("UPDATE schema_number SET oldest = 1", in: name) }
       let server = try await lab.server()
+      for name in ["home", "two"] {
+        // Programs of before don't start any more.
+        let oldest = try lab.run("SELECT oldest FROM schema_number WHERE id = 1", in: name).first?.int(0)
+        #expect(oldest == PostgreSQLSchema.shardsNumber)
+      }
       let missing = await #expect(throws: ServerError.self) { _ = try await lab.open([]) }
       #expect(missing?.code == .configuration && missing?.message.contains("--shard two=") == true)
       let alone = await #expect(throws: ServerError.self) {

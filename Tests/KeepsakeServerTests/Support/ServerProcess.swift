@@ -98,6 +98,9 @@ struct ServerProcess: Sendable {
     _ = await ended.value
   }
 
+  /// Returns when the process has ended by itself; the test fails unless that was with success.
+  func hasEnded() async { #expect(await ended.value == .exit, "the server didn't end with success") }
+
   /// Stops the process as an operator does; the test fails unless it ends with success.
   func end(by signal: Int32) async {
     Glibc.kill(process.processIdentifier, signal)

@@ -9,19 +9,25 @@ import Testing
 /// A cloud whose players are spread over the databases `home` and `two`: each a schema of its own.
 final class ShardLab {
   let addresses: [String: String]
+  private let detailedDecisions: Int64
   private let clock: @Sendable () -> Int64
   private var servers: [ShardedStorage] = []
 
-  private init(_ addresses: [String: String], clock: @escaping @Sendable () -> Int64) {
-    (self.addresses, self.clock) = (addresses, clock)
+  private init(
+    _ addresses: [String: String], detailedDecisions: Int64, clock: @escaping @Sendable () -> Int64
+  ) {
+    (self.addresses, self.detailedDecisions, self.clock) = (addresses, detailedDecisions, clock)
   }
 
   static func with<Result>(
-    clock: @escaping @Sendable () -> Int64 = { 5 }, _ body: (ShardLab) async throws -> Result
+    detailedDecisions: Int64 = ServerLimits.detailedDecisions, clock: @escaping @Sendable () -> Int64 = { 5 },
+    _ body: (ShardLab) async throws -> Result
   ) async throws -> Result {
     let name = "s\(UUID().uuidString.lowercased().filter { $0 != "-" })"
     let schemas = ["home": name, "two": name + "b"]
-    let lab = ShardLab(try schemas.mapValues { try TestDatabase.address(ofSchema: $0) }, clock: clock)
+    let lab = ShardLab(
+      try schemas.mapValues { try TestDatabase.address(ofSchema: $0) }, detailedDecisions: detailedDecisions,
+      clock: clock)
     let result: Result
     do {
       result = try await body(lab)
@@ -48,13 +54,13 @@ final class ShardLab {
 
   /// - Parameter names: Of the shards that the server knows, each at the address of its name, or of another one.
   func open(_ names: [String], at others: [String: String] = [:]) async throws -> ShardedStorage {
-    let clock = clock
+    let (detailedDecisions, clock) = (detailedDecisions, clock)
     let known = Set(names + [ShardBinding.home])
     return try await ShardedStorage.open(names, firstWait: .zero) { name, binding in
       var settings = TestDatabase.settings(try #require(self.addresses[others[name] ?? name]))
       settings.standIn = TestDatabase.standIn
       return try await PostgreSQLStorage(
-        settings, connections: 2, binding: binding, shards: known, clock: clock)
+        settings, connections: 2, detailedDecisions: detailedDecisions, binding: binding, shards: known, clock: clock)
     }
   }
 

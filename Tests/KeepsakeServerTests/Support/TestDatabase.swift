@@ -1,6 +1,7 @@
 #if Cloud
 import Foundation
 import KeepsakeReplication
+import Logging
 import TestSupport
 import Testing
 
@@ -39,11 +40,13 @@ extension TestDatabase {
   static let standIn = isStandIn ? PostgreSQLStandIn(missing: ["LISTEN", "SELECT pg_notify"], oneFailsOf: 20) : nil
 
   static func storage(
-    at address: String, connections: Int = 2, clock: @escaping @Sendable () -> Int64 = { 0 }
+    at address: String, connections: Int = 2, detailedDecisions: Int64 = ServerLimits.detailedDecisions,
+    clock: @escaping @Sendable () -> Int64 = { 0 }
   ) async throws -> PostgreSQLStorage {
     var settings = settings(address)
     settings.standIn = standIn
-    return try await PostgreSQLStorage(settings, connections: connections, clock: clock)
+    return try await PostgreSQLStorage(
+      settings, connections: connections, detailedDecisions: detailedDecisions, clock: clock)
   }
 
   /// Returns the address of a schema, which is made if there is none: as good as a database of its own.
@@ -63,6 +66,42 @@ extension TestDatabase {
     try process.run()
     process.waitUntilExit()
     try #require(process.terminationStatus == 0, "the database's server can't be told to \(what)")
+  }
+
+  /// Copies all rows of a schema as they are at one moment into a schema beside it, as a backup of the database does.
+  static func backUp(schema name: String) throws {
+    let connection = try PostgreSQLConnection(settings(#require(address)))
+    _ = try connection.run([PostgreSQLStatement("CREATE SCHEMA \(name)_backup")])
+    _ = try connection.run(
+      tables(of: name, connection).map {
+        PostgreSQLStatement("CREATE TABLE \(name)_backup.\($0) AS TABLE \(name).\($0)")
+      })
+  }
+
+  /// Sets all rows of a schema back to those of its backup, which stays.
+  static func putBack(schema name: String) throws {
+    let connection = try PostgreSQLConnection(settings(#require(address)))
+    let tables = try tables(of: name, connection)
+    var attempts = 0
+    while true {
+      do {
+        _ = try connection.run(
+          tables.map { PostgreSQLStatement("DELETE FROM \(name).\($0)") }
+            + tables.map { PostgreSQLStatement("INSERT INTO \(name).\($0) SELECT * FROM \(name)_backup.\($0)") })
+        return
+      } catch let error as PostgreSQLError where error.isConflict && attempts < 100 {
+        // A server that runs beside it has changed one of them.
+        attempts += 1
+      }
+    }
+  }
+
+  private static func tables(of schema: String, _ connection: PostgreSQLConnection) throws -> [String] {
+    let names = try connection.run([
+      PostgreSQLStatement("SELECT tablename::text FROM pg_tables WHERE schemaname = $1 ORDER BY 1", [.text(schema)])
+    ])[0].map { String(decoding: try $0.bytes(0), as: UTF8.self) }
+    try #require(names.count > 20)
+    return names
   }
 
   static func drop(schema name: String) throws {
@@ -120,12 +159,42 @@ enum TestStorage: String, CaseIterable, CustomTestStringConvertible {
 
   /// Those that are there.
   static let all = allCases.filter { $0 == .sqlite || TestDatabase.address != nil }
+  /// Those of one database each: with several, there are no webhooks yet.
+  static let single = all.filter { $0 != .shards }
 
   var testDescription: String { rawValue }
 
+  /// Opens a storage, as a server does.
+  ///
+  /// - Parameter schema: Where it is in PostgreSQL.
+  func open(
+    in folder: URL, schema: String, clock: @escaping @Sendable () -> Int64, logger: Logger,
+    webhooks: [WebhookEndpoint]
+  ) async throws -> any AdminStorage {
+    switch self {
+    case .sqlite:
+      let contents = folder.appendingPathComponent("contents")
+      try FileManager.default.createDirectory(at: contents, withIntermediateDirectories: true)
+      return try SQLiteCloudStorage(
+        database: folder.appendingPathComponent("cloud.sqlite"), contents: contents, clock: clock, logger: logger,
+        webhooks: webhooks)
+    case .postgreSQL:
+      #if PostgreSQL
+      var settings = TestDatabase.settings(try TestDatabase.address(ofSchema: schema))
+      settings.standIn = TestDatabase.standIn
+      return try await PostgreSQLStorage(
+        settings, connections: 2, clock: clock, logger: logger, webhooks: webhooks)
+      #else
+      throw ServerError(.configuration, "This program was built without PostgreSQL.")
+      #endif
+    case .shards: throw ServerError(.configuration, "With several databases there are no webhooks yet.")
+    }
+  }
+
   /// Runs `body` with an empty storage.
   func with<Result>(
-    clock: @escaping @Sendable () -> Int64 = { 0 }, _ body: (any AdminStorage) async throws -> Result
+    detailedDecisions: Int64 = ServerLimits.detailedDecisions, clock: @escaping @Sendable () -> Int64 = { 0 },
+    _ body: (any AdminStorage) async throws -> Result
   ) async throws -> Result {
     switch self {
     case .sqlite:
@@ -133,7 +202,8 @@ enum TestStorage: String, CaseIterable, CustomTestStringConvertible {
         let contents = folder.appendingPathComponent("contents")
         try FileManager.default.createDirectory(at: contents, withIntermediateDirectories: true)
         let storage = try SQLiteCloudStorage(
-          database: folder.appendingPathComponent("cloud.sqlite"), contents: contents, clock: clock)
+          database: folder.appendingPathComponent("cloud.sqlite"), contents: contents, clock: clock,
+          detailedDecisions: detailedDecisions)
         let result = try await body(storage)
         try await storage.close()
         return result
@@ -141,7 +211,8 @@ enum TestStorage: String, CaseIterable, CustomTestStringConvertible {
     case .postgreSQL:
       #if PostgreSQL
       let name = "s\(UUID().uuidString.lowercased().filter { $0 != "-" })"
-      let storage = try await TestDatabase.storage(at: TestDatabase.address(ofSchema: name), clock: clock)
+      let storage = try await TestDatabase.storage(
+        at: TestDatabase.address(ofSchema: name), detailedDecisions: detailedDecisions, clock: clock)
       let result: Result
       do {
         result = try await body(storage)
@@ -157,7 +228,9 @@ enum TestStorage: String, CaseIterable, CustomTestStringConvertible {
       #endif
     case .shards:
       #if PostgreSQL
-      return try await ShardLab.with(clock: clock) { lab in try await body(lab.server()) }
+      return try await ShardLab.with(detailedDecisions: detailedDecisions, clock: clock) { lab in
+        try await body(lab.server())
+      }
       #else
       throw ServerError(.configuration, "This program was built without PostgreSQL.")
       #endif

@@ -1,6 +1,5 @@
 #if Cloud
 import Foundation
-import GRDB
 import Logging
 import TestSupport
 import Testing
@@ -12,10 +11,10 @@ import Testing
   private static let day = 24 * WebhookLab.hour
   private static var down: WebhookLab.Backend { { _, _ in WebhookLab.Reply(status: nil, isTaken: false) } }
 
-  @Test("while the clock is set back by a day, events come as ever, and are removed")
-  func back() async throws {
-    try await TemporaryFolder.with { folder in
-      var lab = try WebhookLab(in: folder)
+  @Test("while the clock is set back by a day, events come as ever, and are removed", arguments: TestStorage.single)
+  func back(_ store: TestStorage) async throws {
+    try await WebhookLab.with(store) { lab in
+      var lab = lab
       for number in 1...10 as ClosedRange<UInt64> { try await lab.register(number) }
       try await lab.play(for: 2 * WebhookLab.minute, Self.down)
       lab.step.value = -Self.day
@@ -27,18 +26,19 @@ import Testing
     }
   }
 
-  @Test("a clock that is set forward by a month for some minutes makes nothing too old; one that stays does in the end")
-  func forward() async throws {
-    try await TemporaryFolder.with { folder in
-      var lab = try WebhookLab(in: folder, kinds: [.saveArrived])
+  @Test(
+    "a clock that is set forward by a month for some minutes makes nothing too old; one that stays does in the end",
+    arguments: TestStorage.single)
+  func forward(_ store: TestStorage) async throws {
+    try await WebhookLab.with(store, kinds: [.saveArrived]) { lab in
+      var lab = lab
       for number in [1, 2] as [UInt64] {
         try await lab.register(number)
         try await lab.save(number)
       }
-      try await lab.storage.pool.write {
-        try $0.execute(
-          sql: "UPDATE webhookEvent SET dead = ?, reason = 'a test' WHERE id = 1", arguments: [WebhookLab.start])
-      }
+      let first = try #require(try await lab.rows().first).number
+      try await lab.storage.settleWebhooks(
+        of: "shop", delivered: [], dead: [(first, "a test")], now: WebhookLab.start)
       try await lab.play(for: 2 * WebhookLab.minute, Self.down)
       lab.step.value = 31 * Self.day
       try await lab.play(for: 5 * WebhookLab.minute, Self.down)

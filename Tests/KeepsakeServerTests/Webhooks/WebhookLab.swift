@@ -11,7 +11,11 @@ import struct KeepsakeReplication.Cursor
 
 @testable import KeepsakeServer
 
-/// A cloud in SQLite, players who save, and a backend, all by a clock that only the test moves.
+#if PostgreSQL
+import KeepsakePostgreSQL
+#endif
+
+/// A cloud, players who save, and a backend, all by a clock that only the test moves.
 struct WebhookLab {
   /// What the backend does with one request.
   struct Reply {
@@ -31,11 +35,13 @@ struct WebhookLab {
   }
   typealias Backend = (_ now: Int64, _ event: Received) -> Reply
 
-  let folder: URL
+  private let store: TestStorage
+  private let schema: String
+  private let folder: URL
   let time: Shared<Int64>
   /// By how much the server's clock is ahead of the time that passes.
   let step = Shared<Int64>(0)
-  private(set) var storage: SQLiteCloudStorage
+  private(set) var storage: any AdminStorage
   private(set) var courier: WebhookCourier
   let endpoint: WebhookEndpoint
   let limits: WebhookLimits
@@ -51,15 +57,34 @@ struct WebhookLab {
   static let minute: Int64 = 60_000
   static let hour: Int64 = 3_600_000
 
-  init(
-    in folder: URL, kinds: Set<WebhookKind> = Set(WebhookKind.allCases), limits: WebhookLimits = WebhookLimits()
-  ) throws {
-    self.folder = folder
-    self.limits = limits
+  /// Runs `body` with a lab, whose storage it closes. There is no other server, so that what is only for several is
+  /// seldom done.
+  static func with(
+    _ store: TestStorage, kinds: Set<WebhookKind> = Set(WebhookKind.allCases),
+    limits: WebhookLimits = WebhookLimits(), _ body: (WebhookLab) async throws -> Void
+  ) async throws {
+    var limits = limits
+    (limits.leaseMilliseconds, limits.claimMilliseconds) = (10 * minute, 3 * minute)
+    (limits.lookMilliseconds, limits.handOverMilliseconds) = (hour, .max)
+    try await TemporaryFolder.with { [limits] folder in
+      let schema = "s\(UUID().uuidString.lowercased().filter { $0 != "-" })"
+      try await body(try await WebhookLab(store, schema, in: folder, kinds: kinds, limits: limits))
+      #if PostgreSQL
+      if store == .postgreSQL { try TestDatabase.drop(schema: schema) }
+      #endif
+    }
+  }
+
+  private init(
+    _ store: TestStorage, _ schema: String, in folder: URL, kinds: Set<WebhookKind>, limits: WebhookLimits
+  ) async throws {
+    (self.store, self.schema, self.folder, self.limits) = (store, schema, folder, limits)
     endpoint = try Self.endpoint("shop", in: folder, kinds: kinds)
     let time = Shared(Self.start)
     self.time = time
-    (storage, courier) = try Self.open(folder, endpoint, limits, time, step, log.logger)
+    let clock = { @Sendable [step] in time.value + step.value }
+    storage = try await store.open(in: folder, schema: schema, clock: clock, logger: log.logger, webhooks: [endpoint])
+    courier = try Self.courier(endpoint, storage, limits, time, step, log.logger)
   }
 
   /// An endpoint with a file of secrets.
@@ -72,27 +97,31 @@ struct WebhookLab {
     return WebhookEndpoint(name: name, url: try #require(URL(string: url)), secrets: file, kinds: kinds)
   }
 
-  private static func open(
-    _ folder: URL, _ endpoint: WebhookEndpoint, _ limits: WebhookLimits, _ time: Shared<Int64>,
+  private static func courier(
+    _ endpoint: WebhookEndpoint, _ storage: any AdminStorage, _ limits: WebhookLimits, _ time: Shared<Int64>,
     _ step: Shared<Int64>, _ logger: Logger
-  ) throws -> (SQLiteCloudStorage, WebhookCourier) {
-    let contents = folder.appendingPathComponent("contents")
-    try FileManager.default.createDirectory(at: contents, withIntermediateDirectories: true)
-    let storage = try SQLiteCloudStorage(
-      database: folder.appendingPathComponent("cloud.sqlite"), contents: contents,
-      clock: { time.value + step.value },
-      logger: logger, webhooks: [endpoint])
-    let courier = try WebhookCourier(
+  ) throws -> WebhookCourier {
+    try WebhookCourier(
       endpoint, storage: storage, limits: limits, metrics: ServerMetrics(PrometheusRegistry()), logger: logger,
       clock: { time.value + step.value }, steady: { time.value }, random: { 0.5 })
-    return (storage, courier)
   }
 
   /// Kills the server, and starts it again: what was on its way is lost, and what only its memory had.
   mutating func restart() async throws {
     underWay = []
     try await storage.close()
-    (storage, courier) = try Self.open(folder, endpoint, limits, time, step, log.logger)
+    let clock = { @Sendable [time, step] in time.value + step.value }
+    storage = try await store.open(in: folder, schema: schema, clock: clock, logger: log.logger, webhooks: [endpoint])
+    courier = try Self.courier(endpoint, storage, limits, time, step, log.logger)
+    guard storage.sharesWebhooks else { return }
+    // Nobody knows that the one before was killed, and not only silent.
+    #expect(await courier.pass().isEmpty)
+    time.value += limits.leaseMilliseconds
+  }
+
+  /// Opens the database as a server does that tells nobody.
+  func openQuietly() async throws -> any AdminStorage {
+    try await store.open(in: folder, schema: schema, clock: { 0 }, logger: log.logger, webhooks: [])
   }
 
   // MARK: Players
@@ -190,11 +219,36 @@ struct WebhookLab {
 
   // MARK: The database
 
-  func rows(_ condition: String = "1") async throws -> [WebhookRow] {
-    try await storage.pool.read { db in
+  /// How many transactions have written; nil if nobody counts them.
+  var commits: Int? { (storage as? SQLiteCloudStorage)?.committer.groups }
+
+  /// Changes the database as somebody could who has it.
+  func execute(sqlite: String, postgreSQL: String) async throws {
+    if let storage = storage as? SQLiteCloudStorage { try await storage.pool.write { try $0.execute(sql: sqlite) } }
+    #if PostgreSQL
+    if let storage = storage as? PostgreSQLStorage { _ = try await storage.run([PostgreSQLStatement(postgreSQL)]) }
+    #endif
+  }
+
+  func rows(_ condition: String = "true") async throws -> [WebhookRow] { try await rows(condition, in: storage) }
+
+  func rows(_ condition: String = "true", in storage: any AdminStorage) async throws -> [WebhookRow] {
+    #if PostgreSQL
+    if let storage = storage as? PostgreSQLStorage {
+      for name in try await storage.webhookEndpoints() {
+        while try await storage.numberWebhooks(of: name, limit: 1_000) == 1_000 {}
+      }
+      let rows = try await storage.read([
+        PostgreSQLStatement("SELECT \(WebhookRow.names) FROM webhook_event WHERE \(condition) ORDER BY number")
+      ])
+      return try rows[0].map { try WebhookRow($0) }
+    }
+    #endif
+    let storage = try #require(storage as? SQLiteCloudStorage)
+    return try await storage.pool.read { db in
       try Row.fetchAll(
         db, sql: "SELECT \(WebhookRow.columns) FROM webhookEvent WHERE \(condition) ORDER BY id"
-      ).map(WebhookRow.init)
+      ).map { try WebhookRow($0) }
     }
   }
 }

@@ -14,10 +14,12 @@ import struct KeepsakeReplication.Cursor
 @Suite("Events for webhooks", .hangLimit) struct WebhookOutboxTests {
   private struct Failure: Error {}
 
-  @Test("an event is committed with its deed: neither is there if the decision fails or another one was first")
-  func together() async throws {
-    try await TemporaryFolder.with { folder in
-      var lab = try WebhookLab(in: folder)
+  @Test(
+    "an event is committed with its deed: neither is there if the decision fails or another one was first",
+    arguments: TestStorage.single)
+  func together(_ store: TestStorage) async throws {
+    try await WebhookLab.with(store) { lab in
+      var lab = lab
       try await lab.register(1)
       let first = try await lab.save(1)
       #expect(try await lab.rows().map(\.kind) == ["deviceAdded", "saveArrived"])
@@ -32,9 +34,9 @@ import struct KeepsakeReplication.Cursor
       }
       #expect(try await lab.rows().count == 2)
       // A save whose event can't be written isn't there either.
-      try await lab.storage.pool.write {
-        try $0.execute(sql: "CREATE TRIGGER no AFTER INSERT ON webhookEvent BEGIN SELECT RAISE(ABORT, 'no'); END")
-      }
+      try await lab.execute(
+        sqlite: "CREATE TRIGGER no AFTER INSERT ON webhookEvent BEGIN SELECT RAISE(ABORT, 'no'); END",
+        postgreSQL: "ALTER TABLE webhook_event ADD CONSTRAINT refused CHECK (false) NOT VALID")
       await #expect(throws: (any Error).self) { try await lab.save(1, covers: [first]) }
       #expect(try await lab.rows().count == 2)
       #expect(try await lab.storage.position(of: container).seq == 1)
@@ -44,7 +46,7 @@ import struct KeepsakeReplication.Cursor
 
   /// What a save would write.
   private static func writes(
-    over storage: SQLiteCloudStorage, _ container: ContainerID
+    over storage: any AdminStorage, _ container: ContainerID
   ) async throws -> WriteSet {
     var reads = ReadSet()
     let id = VersionID(high: 9, low: 9)
@@ -59,19 +61,19 @@ import struct KeepsakeReplication.Cursor
     return overlay.writes
   }
 
-  @Test("without webhooks nothing is written, and with some only the kinds that an endpoint takes")
-  func kinds() async throws {
-    try await TemporaryFolder.with { folder in
-      var lab = try WebhookLab(in: folder, kinds: [.saveArrived])
+  @Test(
+    "without webhooks nothing is written, and with some only the kinds that an endpoint takes",
+    arguments: TestStorage.single)
+  func kinds(_ store: TestStorage) async throws {
+    try await WebhookLab.with(store, kinds: [.saveArrived]) { lab in
+      var lab = lab
       try await lab.register(1)
       try await lab.save(1)
       #expect(try await lab.rows().map(\.kind) == ["saveArrived"])
       #expect(try await lab.rows()[0].player == WebhookLab.player(1).player)
       try await lab.storage.close()
       // As a server without any opens it.
-      let storage = try SQLiteCloudStorage(
-        database: folder.appendingPathComponent("cloud.sqlite"),
-        contents: folder.appendingPathComponent("contents"))
+      let storage = try await lab.openQuietly()
       try await storage.decide(on: WebhookLab.player(1).container) { container throws in
         container.advance(to: Cursor(epoch: 1, seq: 2, mark: 12))
         try container.putVersion(
@@ -80,7 +82,7 @@ import struct KeepsakeReplication.Cursor
               id: VersionID(high: 1, low: 2), slot: "main", covers: [], contents: [], length: 0,
               savedAtMilliseconds: 1, writer: WriterID(3), provisional: false), seq: 2))
       }
-      #expect(try await storage.pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM webhookEvent") } == 1)
+      #expect(try await lab.rows(in: storage).count == 1)
       // What waits for an endpoint that isn't configured any more is a dead letter.
       var limits = WebhookLimits()
       limits.deadMilliseconds = 1_000
@@ -94,35 +96,39 @@ import struct KeepsakeReplication.Cursor
     }
   }
 
-  @Test("what is left of removed webhooks is held to the bounds of dead letters, in steps; others keep what they have")
-  func removedWebhooks() async throws {
-    try await TemporaryFolder.with { folder in
-      var limits = WebhookLimits()
-      (limits.dead, limits.rowsAtOnce) = (20, 8)
-      var lab = try WebhookLab(in: folder, kinds: [.saveArrived], limits: limits)
+  @Test(
+    "what is left of removed webhooks is held to the bounds of dead letters, in steps; others keep what they have",
+    arguments: TestStorage.single)
+  func removedWebhooks(_ store: TestStorage) async throws {
+    var limits = WebhookLimits()
+    (limits.dead, limits.rowsAtOnce) = (20, 8)
+    try await WebhookLab.with(store, kinds: [.saveArrived], limits: limits) { lab in
+      var lab = lab
       try await lab.register(1)
       for _ in 0..<50 { try await lab.save(1) }
-      try await lab.storage.pool.write { db in
-        for (name, from) in [("bank", 11), ("log", 41)] {
-          try db.execute(sql: "UPDATE webhookEvent SET endpoint = ? WHERE id >= ?", arguments: [name, from])
-        }
+      #expect(try await lab.rows().map(\.number) == Array(1...50))
+      for (name, from) in [("bank", 11), ("log", 41)] {
+        try await lab.execute(
+          sqlite: "UPDATE webhookEvent SET endpoint = '\(name)' WHERE id >= \(from)",
+          postgreSQL: "UPDATE webhook_event SET endpoint = '\(name)' WHERE number >= \(from)")
+        _ = try await lab.storage.takeWebhooks(of: name, by: Data(), after: nil)
       }
-      let before = lab.storage.committer.groups
+      let before = lab.commits
       try await lab.storage.retireWebhooks(except: ["shop"], limits, now: lab.time.value)
       #expect(try await lab.rows("endpoint = 'shop' AND dead IS NULL").count == 10)
       #expect(try await lab.rows("endpoint = 'log'").count == 10)
       #expect(try await lab.rows("endpoint = 'bank'").map(\.number) == Array(21...40))
       #expect(try await lab.rows("dead IS NOT NULL").allSatisfy { $0.reason == "no such webhook" })
       // 30 rows in four steps and ten of these in two, ten rows in two.
-      #expect(lab.storage.committer.groups - before == 8)
+      #expect(lab.commits == before.map { $0 + 8 })
       try await lab.storage.close()
     }
   }
 
   @Test("what waits of one webhook costs another nothing: an index serves every statement, and counting reads no rows")
   func indexes() async throws {
-    try await TemporaryFolder.with { folder in
-      let lab = try WebhookLab(in: folder)
+    try await WebhookLab.with(.sqlite) { lab in
+      let storage = try #require(lab.storage as? SQLiteCloudStorage)
       let waiting = "INDEX webhookWaiting (endpoint=?"
       for (statement, index) in [
         (WebhookStatement.scan, waiting), (WebhookStatement.refill, "INDEX webhookLane (lane=? AND endpoint=?"),
@@ -134,7 +140,7 @@ import struct KeepsakeReplication.Cursor
         (WebhookStatement.nextWaiting, "COVERING INDEX webhookWaiting (endpoint>?)"),
         (WebhookStatement.nextDead, "COVERING INDEX webhookDead (endpoint>?)"),
       ] {
-        let plan = try await lab.storage.pool.read { db in
+        let plan = try await storage.pool.read { db in
           try String.fetchAll(
             db.makeStatement(sql: "EXPLAIN QUERY PLAN " + statement.replacingOccurrences(of: "?", with: "1")),
             adapter: SuffixRowAdapter(fromIndex: 3))
@@ -146,10 +152,12 @@ import struct KeepsakeReplication.Cursor
     }
   }
 
-  @Test("a version brings one event however often it changes, and a device one however often it comes")
-  func once() async throws {
-    try await TemporaryFolder.with { folder in
-      var lab = try WebhookLab(in: folder, kinds: [.saveArrived, .deviceAdded])
+  @Test(
+    "a version brings one event however often it changes, and a device one however often it comes",
+    arguments: TestStorage.single)
+  func once(_ store: TestStorage) async throws {
+    try await WebhookLab.with(store, kinds: [.saveArrived, .deviceAdded]) { lab in
+      var lab = lab
       for _ in 0..<3 {
         try await lab.register(1)
         lab.time.value += WebhookLab.hour
@@ -165,10 +173,12 @@ import struct KeepsakeReplication.Cursor
     }
   }
 
-  @Test("a slot with two versions is told of after ten minutes and once; one that was merged before isn't")
-  func conflicts() async throws {
-    try await TemporaryFolder.with { folder in
-      var lab = try WebhookLab(in: folder, kinds: [.conflictOpen])
+  @Test(
+    "a slot with two versions is told of after ten minutes and once; one that was merged before isn't",
+    arguments: TestStorage.single)
+  func conflicts(_ store: TestStorage) async throws {
+    try await WebhookLab.with(store, kinds: [.conflictOpen]) { lab in
+      var lab = lab
       func tell() async throws -> Int {
         try await lab.storage.tellConflicts(
           openSince: lab.time.value - lab.limits.conflictMilliseconds, now: lab.time.value, limit: 10)
@@ -202,13 +212,13 @@ import struct KeepsakeReplication.Cursor
     }
   }
 
-  @Test("conflicts that were open before anybody was told of any are told of, too")
-  func olderConflicts() async throws {
-    try await TemporaryFolder.with { folder in
-      var lab = try WebhookLab(in: folder, kinds: [.conflictOpen])
+  @Test("conflicts that were open before anybody was told of any are told of, too", arguments: TestStorage.single)
+  func olderConflicts(_ store: TestStorage) async throws {
+    try await WebhookLab.with(store, kinds: [.conflictOpen]) { lab in
+      var lab = lab
       try await lab.register(1)
       for _ in 0..<2 { try await lab.save(1, covers: []) }
-      try await lab.storage.pool.write { try $0.execute(sql: "DELETE FROM webhookConflict") }
+      try await lab.execute(sqlite: "DELETE FROM webhookConflict", postgreSQL: "DELETE FROM webhook_conflict")
       try await lab.storage.noteOpenConflicts(now: lab.time.value)
       #expect(try await lab.storage.tellConflicts(openSince: lab.time.value, now: lab.time.value, limit: 10) == 1)
       try await lab.storage.noteOpenConflicts(now: lab.time.value)
@@ -217,10 +227,12 @@ import struct KeepsakeReplication.Cursor
     }
   }
 
-  @Test("what was noted of conflicts is forgotten when nobody is told of any, so that it hides no later one")
-  func conflictMeanwhile() async throws {
-    try await TemporaryFolder.with { folder in
-      var lab = try WebhookLab(in: folder, kinds: [.conflictOpen])
+  @Test(
+    "what was noted of conflicts is forgotten when nobody is told of any, so that it hides no later one",
+    arguments: TestStorage.single)
+  func conflictMeanwhile(_ store: TestStorage) async throws {
+    try await WebhookLab.with(store, kinds: [.conflictOpen]) { lab in
+      var lab = lab
       func tell() async throws -> Int {
         try await lab.storage.tellConflicts(openSince: .max, now: lab.time.value, limit: 10)
       }
@@ -231,9 +243,7 @@ import struct KeepsakeReplication.Cursor
       try await lab.storage.noteOpenConflicts(now: lab.time.value)
       #expect(try await tell() == 0)
       // A server that tells nobody runs. The slot is merged, and shows two versions again.
-      let quiet = try SQLiteCloudStorage(
-        database: folder.appendingPathComponent("cloud.sqlite"),
-        contents: folder.appendingPathComponent("contents"))
+      let quiet = try await lab.openQuietly()
       try await quiet.forgetUnwantedConflicts()
       try await quiet.close()
       try await lab.storage.noteOpenConflicts(now: lab.time.value)
@@ -242,10 +252,12 @@ import struct KeepsakeReplication.Cursor
     }
   }
 
-  @Test("of a deleted player one event is left, without the id, after what was on its way; others keep theirs")
-  func deletion() async throws {
-    try await TemporaryFolder.with { folder in
-      var lab = try WebhookLab(in: folder)
+  @Test(
+    "of a deleted player one event is left, without the id, after what was on its way; others keep theirs",
+    arguments: TestStorage.single)
+  func deletion(_ store: TestStorage) async throws {
+    try await WebhookLab.with(store) { lab in
+      var lab = lab
       for number in [1, 2] as [UInt64] {
         try await lab.register(number)
         for _ in 0..<3 { try await lab.save(number) }
@@ -256,7 +268,7 @@ import struct KeepsakeReplication.Cursor
       let identity = WebhookLab.player(1)
       try await lab.storage.delete(identity.container, now: lab.time.value)
       await lab.courier.notice()
-      #expect(try await lab.rows("player = x'\(hex(identity.player.bytes))'").isEmpty)
+      #expect(try await lab.rows().allSatisfy { $0.player != identity.player })
       try await lab.play(for: 4_000)
       #expect(lab.received.count == 2)
       try await lab.play(for: WebhookLab.minute)
@@ -270,8 +282,6 @@ import struct KeepsakeReplication.Cursor
       try await lab.storage.close()
     }
   }
-
-  private func hex(_ bytes: Data) -> String { bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }
 
   @Test("what is sent is signed as another implementation signs it, by both secrets while one is replaced")
   func signature() throws {

@@ -10,10 +10,10 @@ import Testing
 @Suite("Refused webhooks", .hangLimit) struct WebhookRefusalTests {
   @Test(
     "however many players' events are refused for good, the others' come at once, and these are sent ever less often",
-    arguments: [8, 12, 16] as [UInt64])
-  func manyRefused(_ count: UInt64) async throws {
-    try await TemporaryFolder.with { folder in
-      var lab = try WebhookLab(in: folder, kinds: [.saveArrived])
+    arguments: [8, 12, 16] as [UInt64], TestStorage.single)
+  func manyRefused(_ count: UInt64, _ store: TestStorage) async throws {
+    try await WebhookLab.with(store, kinds: [.saveArrived]) { lab in
+      var lab = lab
       let others = (101...120) as ClosedRange<UInt64>
       for number in Array(1...count) + Array(others) { try await lab.register(number) }
       for number in 1...count { try await lab.save(number) }

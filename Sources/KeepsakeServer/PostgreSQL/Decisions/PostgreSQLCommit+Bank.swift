@@ -7,19 +7,7 @@ import KeepsakeReplication
 extension PostgreSQLCommit {
   mutating func addBank(_ writes: WriteSet, _ encoded: EncodedRows) throws {
     if let receipt = writes.receipt { take(receipt) }
-    for (decision, details) in zip(writes.decisions, encoded.decisions) {
-      add(
-        """
-        INSERT INTO decision (container, operation, chain, verdict, fingerprint, details)
-        VALUES ($1, $2, $3, $4, $5, $6)
-        ON CONFLICT (container, operation) DO UPDATE SET chain = excluded.chain, verdict = excluded.verdict,
-          fingerprint = excluded.fingerprint, details = excluded.details
-        """,
-        [
-          .bytes(decision.operation.id.bytes), .bytes(decision.chain.bytes),
-          .bytes(Data(decision.verdict.rawValue.utf8)), .signed(decision.operation.fingerprint), .bytes(details),
-        ])
-    }
+    addDecisions(writes, encoded)
     for claim in writes.claims { markPaid(claim.key, claim.payment) }
     for voucher in writes.paidVouchers {
       add(
@@ -49,6 +37,30 @@ extension PostgreSQLCommit {
         """, [.bytes(Data(good.name.utf8)), .int(good.count), .signed(good.number)])
     }
     try addChains(writes)
+  }
+
+  private mutating func addDecisions(_ writes: WriteSet, _ encoded: EncodedRows) {
+    var isNumbered = false
+    for (decision, details) in zip(writes.decisions, encoded.decisions) {
+      // Only what may be packed one day is numbered.
+      let isFinal = decision.verdict.isFinal && decision.operation.goods.isEmpty
+      isNumbered = isNumbered || isFinal
+      add(
+        """
+        INSERT INTO bank_decision (container, operation, chain, verdict, fingerprint, details, arrival)
+        SELECT $1, $2, $3, $4, $5, $6, CASE WHEN $7 = 1 THEN 1 + coalesce((
+          SELECT max(arrival) FROM bank_decision WHERE container = $1 AND arrival IS NOT NULL
+        ), 0) END
+        ON CONFLICT (container, operation) DO UPDATE SET chain = excluded.chain, verdict = excluded.verdict,
+          fingerprint = excluded.fingerprint, details = excluded.details, arrival = excluded.arrival
+        """,
+        [
+          .bytes(decision.operation.id.bytes), .bytes(decision.chain.bytes),
+          .bytes(Data(decision.verdict.rawValue.utf8)), .signed(decision.operation.fingerprint), .bytes(details),
+          .flag(isFinal),
+        ])
+    }
+    if isNumbered { addSpan() }
   }
 
   /// Marks a receipt as paid to this container's player. Fails as at another revision if it was paid to another player

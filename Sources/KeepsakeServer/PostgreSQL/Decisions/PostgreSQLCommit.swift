@@ -7,27 +7,36 @@ import KeepsakeReplication
 /// answer.
 struct PostgreSQLCommit {
   let container: Data
-  private let deletedMark: Data
-  private let now: Int64
+  let deletedMark: Data
+  let now: Int64
   private(set) var statements: [PostgreSQLStatement] = []
+  /// Which of them reads whether it is time to pack old decisions; nil if there are no new ones.
+  private(set) var spanIndex: Int?
+  /// Whether backends may be told of something.
+  private(set) var hasEvents = false
 
   /// How the database refuses a content whose bytes were swept: by an overflow.
   static let swept: PostgreSQLError.State = "22003"
   /// How the database refuses to remove a device that has others in shared containers: by a text that is no number.
   static let sharedLeft: PostgreSQLError.State = "22P02"
 
-  /// - Parameter leaving: As for `CloudStorage.commit`.
+  /// - Parameters:
+  ///   - leaving: As for `CloudStorage.commit`.
+  ///   - telling: What backends are told.
   init(
-    _ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64, leaving: DeviceID? = nil, now: Int64
+    _ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64, leaving: DeviceID? = nil, now: Int64,
+    telling: Telling? = nil
   ) throws {
     (self.container, deletedMark, self.now) = (container.bytes, container.deletedMark, now)
     let encoded = try EncodedRows(writes)
     move(writes, encoded.bank, from: revision)
     // While the device is still known to be its player's.
     if let leaving { leaveShared(leaving) }
+    if let telling { report(writes, telling, revision: revision + 1) }
     addContents(writes)
     addItems(writes, encoded)
     addCovered(writes)
+    if telling?.outbox.wants(.conflictOpen) == true { noteConflicts(writes) }
     addReleases(writes)
     addPruning(writes, encoded)
     addOffers(writes, encoded)
@@ -39,6 +48,17 @@ struct PostgreSQLCommit {
   /// Adds a statement whose first value is the container.
   mutating func add(_ sql: String, _ values: [PostgreSQLValue] = []) {
     statements.append(PostgreSQLStatement(sql, [.bytes(container)] + values))
+  }
+
+  mutating func addSpan() {
+    spanIndex = statements.count
+    add(PostgreSQLPacking.span)
+  }
+
+  /// Adds a statement that writes an event.
+  mutating func add(event statement: PostgreSQLStatement) {
+    statements.append(statement)
+    hasEvents = true
   }
 
   /// Moves the container to its next revision. Fails with a division by zero if it isn't at this one any more, or a
@@ -73,14 +93,26 @@ struct PostgreSQLCommit {
   private mutating func addContents(_ writes: WriteSet) {
     let new = Set(writes.contents.map(\.hash))
     for hash in writes.removedContents.sorted() { remove(hash, isReplaced: new.contains(hash)) }
-    for content in writes.contents { put(content) }
+    let holders = writes.versions.values.filter(\.holds).flatMap { Set($0.version.record.contents) }
+    let counts = Dictionary(holders.map { ($0, Int64(1)) }, uniquingKeysWith: +)
+    for content in writes.contents { put(content, holders: counts[content.hash] ?? 0) }
+    let held = counts.filter { !new.contains($0.key) }.sorted { $0.key < $1.key }
+    if !held.isEmpty {
+      add(
+        """
+        UPDATE content SET holders = holders + given.count FROM unnest($2, $3) AS given (hash, count)
+        WHERE container = $1 AND content.hash = given.hash
+        """, [.list(held.map(\.key.bytes)), .numbers(held.map(\.value))])
+    }
     if !writes.suspects.isEmpty {
       add("UPDATE content SET suspect = 1 WHERE container = $1 AND hash = ANY($2)", [.hashes(writes.suspects)])
     }
   }
 
   /// Puts a content, in place of one that is damaged or lost if there is one, whatever holds that.
-  private mutating func put(_ content: WriteSet.Content) {
+  ///
+  /// - Parameter holders: How many more versions hold it.
+  private mutating func put(_ content: WriteSet.Content, holders: Int64) {
     var (frame, name): (Data?, Data?)
     switch content.bytes {
     case .inline(let bytes): frame = bytes
@@ -97,14 +129,14 @@ struct PostgreSQLCommit {
       INSERT INTO content (
         container, hash, length, base, leans, file, size, taken, suspect, holders, leaning, bytes
       ) SELECT $1, $2, $3, $4, (SELECT count(*) FROM content WHERE container = $1 AND hash = $4),
-        $5, $6, $7, 0, 0, 0, $8
+        $5, $6, $7, 0, $9, 0, $8
       ON CONFLICT (container, hash) DO UPDATE SET length = excluded.length, base = excluded.base,
         leans = excluded.leans, file = excluded.file, size = excluded.size, taken = excluded.taken, suspect = 0,
-        bytes = excluded.bytes
+        holders = content.holders + excluded.holders, bytes = excluded.bytes
       """,
       [
         .bytes(content.hash.bytes), .int(Int64(content.length)), base, .bytes(name), .int(Int64(content.bytes.count)),
-        .int(now), .bytes(frame),
+        .int(now), .bytes(frame), .int(holders),
       ])
   }
 
@@ -185,16 +217,12 @@ struct PostgreSQLCommit {
   private mutating func put(_ written: WriteSet.Version, _ packed: Data?, mark: UInt64, isReplaced: Bool) {
     let record = written.version.record
     let id = PostgreSQLValue.bytes(record.id.bytes)
-    add(
-      """
-      INSERT INTO mark (container, seq, mark) SELECT container, seq, mark FROM version WHERE container = $1 AND id = $2
-      """, [id])
-    if written.holds, !record.contents.isEmpty {
+    if written.isStored {
       add(
         """
-        UPDATE content SET holders = holders + 1 WHERE container = $1 AND hash = ANY($3)
-        AND NOT EXISTS (SELECT 1 FROM version WHERE container = $1 AND id = $2 AND holds = 1)
-        """, [id, .hashes(record.contents)])
+        INSERT INTO mark (container, seq, mark)
+        SELECT container, seq, mark FROM version WHERE container = $1 AND id = $2
+        """, [id])
     }
     add(
       """
@@ -208,7 +236,7 @@ struct PostgreSQLCommit {
         .bytes(Data(record.slot.utf8)), .bytes(packed),
       ])
     // From now on its row says so.
-    add("DELETE FROM covered WHERE container = $1 AND id = $2", [id])
+    if written.wasCovered { add("DELETE FROM covered WHERE container = $1 AND id = $2", [id]) }
   }
 
   /// Marks versions as covered: they are no heads any more, or are marked by themselves if they aren't here.
@@ -216,12 +244,14 @@ struct PostgreSQLCommit {
     let ids = writes.covered.filter { writes.versions[$0] == nil }.map(\.bytes)
     guard !ids.isEmpty else { return }
     add("UPDATE version SET head = 0 WHERE container = $1 AND head = 1 AND id = ANY($2)", [.list(ids)])
+    let apart = writes.coveredApart.filter { writes.versions[$0] == nil }.map(\.bytes)
+    if apart.isEmpty { return }
     add(
       """
       INSERT INTO covered (container, id, pruned) SELECT $1, given.id, 0 FROM unnest($2) AS given (id)
       WHERE NOT EXISTS (SELECT 1 FROM version WHERE version.container = $1 AND version.id = given.id)
       ON CONFLICT (container, id) DO NOTHING
-      """, [.list(ids)])
+      """, [.list(apart)])
   }
 
   private mutating func addReleases(_ writes: WriteSet) {
@@ -233,62 +263,6 @@ struct PostgreSQLCommit {
         AND EXISTS (SELECT 1 FROM version WHERE container = $1 AND id = $2 AND holds = 1)
         """, [id, .hashes(holder.contents)])
       add("UPDATE version SET holds = 0 WHERE container = $1 AND id = $2", [id])
-    }
-  }
-
-  // MARK: Pruning
-
-  private mutating func addPruning(_ writes: WriteSet, _ encoded: EncodedRows) {
-    if !writes.removed.isEmpty {
-      let ids: [PostgreSQLValue] = [.list(writes.removed.keys.map(\.bytes))]
-      add(
-        """
-        INSERT INTO mark (container, seq, mark)
-        SELECT container, seq, mark FROM version WHERE container = $1 AND id = ANY($2)
-        """, ids)
-      add(
-        """
-        INSERT INTO covered (container, id, pruned)
-        SELECT container, id, 1 FROM version WHERE container = $1 AND id = ANY($2)
-        ON CONFLICT (container, id) DO UPDATE SET pruned = 1
-        """, ids)
-      add("DELETE FROM version WHERE container = $1 AND id = ANY($2)", ids)
-    }
-    for version in writes.rewritten.keys {
-      add(
-        "UPDATE version SET record = $3 WHERE container = $1 AND id = $2",
-        [.bytes(version.bytes), .bytes(encoded.records[version])])
-    }
-    if !writes.forgotten.isEmpty {
-      add("DELETE FROM covered WHERE container = $1 AND id = ANY($2)", [.list(writes.forgotten.map(\.bytes))])
-    }
-    if let marks = writes.forgottenMarks { forget(marks) }
-    if let position = writes.recordedPosition {
-      add(
-        """
-        INSERT INTO past_position (container, milliseconds, seq, devices) VALUES ($1, $2, $3, $4)
-        ON CONFLICT (container, milliseconds) DO UPDATE SET seq = excluded.seq, devices = excluded.devices
-        """,
-        [.int(position.milliseconds), .signed(position.seq), .bytes(PackedRanges(position.devices).bytes)])
-    }
-    if !writes.forgottenPositions.isEmpty {
-      add(
-        "DELETE FROM past_position WHERE container = $1 AND milliseconds = ANY($2)",
-        [.numbers(writes.forgottenPositions.sorted())])
-    }
-  }
-
-  /// Removes marks that aren't of cells or versions, between the ranges where they stay: some at a time, so that no
-  /// commit takes long.
-  private mutating func forget(_ marks: WriteSet.ForgottenMarks) {
-    for range in marks.ranges {
-      add(
-        """
-        DELETE FROM mark WHERE container = $1 AND seq IN (
-          SELECT seq FROM mark WHERE container = $1 AND seq BETWEEN $2 AND $3 LIMIT $4
-        )
-        """,
-        [.signed(range.lowerBound), .signed(range.upperBound), .int(Int64(ServerLimits.marksForgottenAtOnce))])
     }
   }
 
@@ -380,7 +354,7 @@ extension PostgreSQLCommit {
 
 extension PostgreSQLValue {
   static func signed(_ value: UInt64?) -> Self { .int(value.map { Int64(bitPattern: $0) }) }
-  fileprivate static func flag(_ value: Bool) -> Self { .int(value ? 1 : 0) }
+  static func flag(_ value: Bool) -> Self { .int(value ? 1 : 0) }
   fileprivate static func hashes(_ hashes: some Sequence<ContentHash>) -> Self {
     .list(Set(hashes).map(\.bytes))
   }

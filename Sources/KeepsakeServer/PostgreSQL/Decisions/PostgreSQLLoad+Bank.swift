@@ -33,7 +33,7 @@ extension PostgreSQLLoad {
     let ids = reads.decisions.union(reads.operations)
     add(
       """
-      SELECT operation, verdict, fingerprint, chain, details FROM decision
+      SELECT operation, verdict, fingerprint, chain, details FROM bank_decision
       WHERE container = $1 AND operation = ANY($2)
       """, [.list(ids.map(\.bytes))]
     ) { rows, snapshot in
@@ -47,6 +47,31 @@ extension PostgreSQLLoad {
         if reads.operations.contains(id) {
           snapshot.operations[id] = try decoded(WalletOperation.self, row.bytes(4))
         }
+      }
+    }
+    if !reads.decisions.isEmpty { addPacked(reads.decisions) }
+  }
+
+  /// Finds operations whose decisions are packed. Of each run at most one row has an operation, and only rows that seem
+  /// to have one are sent.
+  private mutating func addPacked(_ operations: Set<OperationID>) {
+    add(
+      """
+      SELECT asked.id, packed.entries FROM (
+        SELECT level FROM generate_series(0::bigint, $3) AS known (level)
+        WHERE EXISTS (SELECT 1 FROM packed_decision WHERE container = $1 AND packed_decision.level = known.level)
+      ) AS run CROSS JOIN unnest($2) AS asked (id) CROSS JOIN LATERAL (
+        SELECT entries FROM packed_decision
+        WHERE container = $1 AND packed_decision.level = run.level AND first <= asked.id ORDER BY first DESC LIMIT 1
+      ) AS packed
+      WHERE position(asked.id IN packed.entries) > 0 ORDER BY run.level
+      """, [.list(operations.map(\.bytes)), .int(PackedDecisions.levels - 1)]
+    ) { rows, snapshot in
+      for row in rows {
+        let id: OperationID = try row.identifier(0)
+        // One in detail counts more, and then the newest run.
+        guard snapshot.decisions[id] == nil else { continue }
+        snapshot.decisions[id] = try PackedDecisions.stored(row.bytes(1)).entry(of: id)?.decided
       }
     }
   }

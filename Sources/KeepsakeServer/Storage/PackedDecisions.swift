@@ -18,8 +18,11 @@ struct PackedDecisions: Hashable, Sendable {
   }
 
   static let entryBytes = 22
-  /// A row with this many fills a page of SQLite (4,096 bytes), so that a lookup reads no more than one.
-  static let maximumEntries = 182
+  /// A row with this many fits into a page of SQLite (4,096 bytes), and into two pieces (1,996 bytes each) in which
+  /// PostgreSQL stores long values: one more entry would be a third piece, and cost a third more in all.
+  static let maximumEntries = 181
+  /// Rows in SQLite that were packed earlier have one entry more.
+  private static let longest = 182
 
   let bytes: Data
 
@@ -41,7 +44,7 @@ struct PackedDecisions: Hashable, Sendable {
   /// Takes packed bytes; nil for what no packing gives. The order of the entries isn't checked.
   init?(bytes: Data) {
     guard !bytes.isEmpty, bytes.count.isMultiple(of: Self.entryBytes),
-      bytes.count <= Self.maximumEntries * Self.entryBytes
+      bytes.count <= Self.longest * Self.entryBytes
     else { return nil }
     self.bytes = bytes
   }

@@ -65,8 +65,15 @@ struct PostgreSQLAdminTables: AdminTables {
     do {
       return try body()
     } catch let error as PostgreSQLError {
-      throw ServerError(.inputOutput, "The database can't be used.", cause: error)
+      throw ServerError.unusableDatabase(error)
     }
+  }
+}
+
+extension ServerError {
+  /// How a command fails that uses a database beside its servers.
+  static func unusableDatabase(_ error: PostgreSQLError) -> ServerError {
+    ServerError(.inputOutput, "The database can't be used.", cause: error)
   }
 }
 #endif

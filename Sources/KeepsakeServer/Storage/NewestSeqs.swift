@@ -1,4 +1,5 @@
 #if Cloud
+import Dispatch
 import KeepsakeReplication
 import Synchronization
 
@@ -8,16 +9,30 @@ final class NewestSeqs: Sendable {
   /// About 40 bytes each.
   private static let most = 16_384
 
-  private let known = Mutex<[ContainerID: UInt64]>([:])
+  private let known = Mutex<[ContainerID: (seq: UInt64, noted: UInt64)]>([:])
+  /// After which time a seq isn't known any more: other servers may change the container, too. Nil for never.
+  private let lifetimeSeconds: UInt64?
 
-  subscript(container: ContainerID) -> UInt64? { known.withLock { $0[container] } }
+  init(lifetimeSeconds: UInt64? = nil) { self.lifetimeSeconds = lifetimeSeconds }
+
+  subscript(container: ContainerID) -> UInt64? {
+    known.withLock { $0[container].flatMap(fresh) }
+  }
+
+  /// Returns a seq as long as it counts.
+  private func fresh(_ seq: UInt64, noted: UInt64) -> UInt64? {
+    guard let lifetimeSeconds else { return seq }
+    return Self.now < noted + lifetimeSeconds * 1_000_000_000 ? seq : nil
+  }
+
+  private static var now: UInt64 { DispatchTime.now().uptimeNanoseconds }
 
   /// Notes the seq of a container, unless a later one is known: what was loaded may arrive after a commit.
   func note(_ seq: UInt64, of container: ContainerID) {
     known.withLock { known in
       // Forgets whichever is found first: it costs one read when it is asked for.
       if known[container] == nil, known.count >= Self.most { known.remove(at: known.startIndex) }
-      known[container] = max(known[container] ?? 0, seq)
+      known[container] = (max(known[container].flatMap(fresh) ?? 0, seq), Self.now)
     }
   }
 

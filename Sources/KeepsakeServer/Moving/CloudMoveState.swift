@@ -1,0 +1,263 @@
+#if Cloud && PostgreSQL
+import Foundation
+import KeepsakePostgreSQL
+import Logging
+
+/// What a PostgreSQL database says about a cloud that comes or goes. While it does, no server may use the database,
+/// whatever its version: the state of the tables says that all that exist are too old.
+struct CloudMoveState: Sendable {
+  enum Step: Int64, Sendable {
+    /// A cloud is being copied here.
+    case copying = 1
+    /// The cloud is here.
+    case finished = 2
+    /// What was copied here is being removed.
+    case abandoned = 3
+    /// The cloud is being copied into a data folder.
+    case leaving = 4
+    /// The cloud is in a data folder.
+    case left = 5
+  }
+  var step: Step
+  /// Tells the cloud from others.
+  var source: Data
+  /// Where it comes from, or has gone to.
+  var place: String
+
+  // MARK: Reading
+
+  private static let isThere = PostgreSQLStatement(
+    """
+    SELECT 1::bigint FROM information_schema.tables
+    WHERE table_schema = current_schema() AND table_name = 'cloud_move'
+    """)
+  private static let reading = "SELECT state, source, place FROM cloud_move WHERE id = 1"
+
+  /// Returns what the database says; nil if it says nothing.
+  static func read(_ pool: PostgreSQLPool) async throws -> CloudMoveState? {
+    guard try await pool.runUntilDone([isThere])[0].first != nil else { return nil }
+    return try await pool.runUntilDone([PostgreSQLStatement(reading)])[0].first.map(CloudMoveState.init)
+  }
+
+  private init(_ row: PostgreSQLRow) throws {
+    guard let step = Step(rawValue: try row.int(0)) else {
+      throw ServerError(.newerData, "The database says of a move what only a newer version understands.")
+    }
+    (self.step, source, place) = (step, try row.bytes(1), try row.text(2))
+  }
+
+  // MARK: Waiting
+
+  /// Before a server uses the database: waits until the cloud that is being copied into it is there.
+  ///
+  /// - Returns: Whether a cloud was moved here.
+  /// - Throws: `ServerError` if the cloud has gone elsewhere, or what was waited for was given up.
+  static func awaitFinished(_ settings: PostgreSQLSettings, logger: Logger) async throws -> Bool {
+    let pool = PostgreSQLPool(settings, connections: 1)
+    do {
+      let hasMoved = try await awaitFinished(pool, logger: logger)
+      await pool.finish()
+      return hasMoved
+    } catch {
+      await pool.finish()
+      throw error
+    }
+  }
+
+  private static func awaitFinished(_ pool: PostgreSQLPool, logger: Logger) async throws -> Bool {
+    var hasWaited = false
+    while true {
+      let state = try await read(pool)
+      switch state?.step {
+      case .finished: return true
+      case .copying:
+        if !hasWaited { logger.notice("Waiting until a cloud is moved into this database (keepsake migrate)") }
+        hasWaited = true
+        try await Task.sleep(for: .milliseconds(100))
+      case .leaving, .left:
+        throw ServerError(
+          .unusableFile,
+          "This cloud has moved to the data folder \(state?.place ?? ""): run `keepsake serve` with it instead.")
+      case .abandoned, nil:
+        guard state == nil, !hasWaited else {
+          throw ServerError(.unusableFile, "The move of a cloud into this database was given up (keepsake migrate).")
+        }
+        return false
+      }
+    }
+  }
+
+  // MARK: Coming
+
+  /// Claims an empty database for a cloud, and keeps all servers from it; or finds that this was done before.
+  ///
+  /// - Returns: Whether the cloud is there already.
+  /// - Throws: `ServerError` if something else is in the database.
+  static func claim(_ pool: PostgreSQLPool, for source: Data, from place: String) async throws -> Bool {
+    try await pool.changing { transaction in
+      let found = try transaction.run("\(reading) FOR UPDATE").first.map(CloudMoveState.init)
+      if let found {
+        switch found.step {
+        case .copying where found.source == source: return false
+        case .finished where found.source == source: return true
+        case .abandoned:
+          throw ServerError(
+            .unusableFile, "An earlier move into this database was given up, and isn't removed: use --abandon again.")
+        default: break
+        }
+        throw ServerError(
+          .unusableFile, "The database has another cloud, or another one is being moved there: name an empty one.")
+      }
+      try refuseFilled(transaction)
+      try transaction.run(
+        """
+        INSERT INTO cloud_move (id, source, state, place, oldest)
+        SELECT 1, $1, $2, $3, oldest FROM schema_number WHERE id = 1
+        """, [.bytes(source), .int(Step.copying.rawValue), .bytes(Data(place.utf8))])
+      try shut(transaction)
+      return false
+    }
+  }
+
+  private static func refuseFilled(_ transaction: PostgreSQLTransaction) throws {
+    let tables = MovedTable.ofPlayer + [MovedTable.uses, .adminKeys, .audit]
+    for name in tables.map(\.name) + ["content_object", "shard", "shard_self"] {
+      guard try transaction.run("SELECT 1::bigint FROM \(name) LIMIT 1").first == nil else {
+        throw ServerError(
+          .unusableFile, "The database has a cloud already (there is something in \(name)): name an empty one.")
+      }
+    }
+  }
+
+  private static func shut(_ transaction: PostgreSQLTransaction) throws {
+    try transaction.run("UPDATE schema_number SET oldest = $1 WHERE id = 1", [.int(.max)])
+  }
+
+  private static func open(_ transaction: PostgreSQLTransaction) throws {
+    try transaction.run(
+      "UPDATE schema_number SET oldest = (SELECT oldest FROM cloud_move WHERE cloud_move.id = 1) WHERE id = 1")
+  }
+
+  /// Says that the cloud is in the database, and lets servers use it.
+  static func finish(_ pool: PostgreSQLPool, _ source: Data) async throws {
+    try await pool.changing { transaction in
+      let moved = try transaction.run(
+        "UPDATE cloud_move SET state = $1 WHERE id = 1 AND source = $2 AND state IN ($1, $3)",
+        [.int(Step.finished.rawValue), .bytes(source), .int(Step.copying.rawValue)])
+      guard moved.count == 1 else { throw ServerError(.unusableFile, "The move was given up by somebody else.") }
+      try open(transaction)
+    }
+  }
+
+  /// Says that what was copied isn't wanted.
+  ///
+  /// - Parameter source: Of the cloud in the data folder; nil if that doesn't say so any more.
+  /// - Returns: Whether there is anything to remove.
+  static func abandon(_ pool: PostgreSQLPool, _ source: Data?) async throws -> Bool {
+    try await pool.changing { transaction in
+      let found = try transaction.run("\(reading) FOR UPDATE").first.map(CloudMoveState.init)
+      guard let found else { return false }
+      switch found.step {
+      case .abandoned: return true
+      case .copying where found.source == source:
+        try transaction.run("UPDATE cloud_move SET state = $1 WHERE id = 1", [.int(Step.abandoned.rawValue)])
+        return true
+      case .finished where found.source == source:
+        throw ServerError(
+          .unusableFile,
+          "The move is finished: the cloud is in the database, and can only be moved back (--from its address).")
+      default:
+        throw ServerError(.unusableFile, "The database has another cloud than the folder: nothing was changed.")
+      }
+    }
+  }
+
+  /// Removes the row after everything else of an abandoned move is removed.
+  static func forget(_ pool: PostgreSQLPool) async throws {
+    try await pool.changing { transaction in
+      try open(transaction)
+      try transaction.run("DELETE FROM cloud_move WHERE id = 1 AND state = $1", [.int(Step.abandoned.rawValue)])
+    }
+  }
+
+  // MARK: Going
+
+  /// Keeps all servers from a database whose cloud goes into a data folder.
+  ///
+  /// - Returns: Whether it is there already.
+  static func leave(_ pool: PostgreSQLPool, to place: String) async throws -> Bool {
+    try await pool.changing { transaction in
+      let found = try transaction.run("\(reading) FOR UPDATE").first.map(CloudMoveState.init)
+      try refuseShards(transaction)
+      switch found?.step {
+      case nil:
+        try transaction.run(
+          """
+          INSERT INTO cloud_move (id, source, state, place, oldest)
+          SELECT 1, $1, $2, $3, oldest FROM schema_number WHERE id = 1
+          """, [.bytes(Data()), .int(Step.leaving.rawValue), .bytes(Data(place.utf8))])
+      case .finished:
+        try transaction.run(
+          """
+          UPDATE cloud_move SET state = $1, place = $2,
+            oldest = (SELECT oldest FROM schema_number WHERE schema_number.id = 1) WHERE id = 1
+          """, [.int(Step.leaving.rawValue), .bytes(Data(place.utf8))])
+      case .leaving, .left:
+        guard found?.place == place else {
+          throw ServerError(
+            .unusableFile, "The cloud is being moved to the data folder \(found?.place ?? ""): name that one.")
+        }
+        return found?.step == .left
+      case .copying, .abandoned:
+        throw ServerError(.unusableFile, "A cloud is being moved into this database: there is none to move out of it.")
+      }
+      try shut(transaction)
+      return false
+    }
+  }
+
+  private static func refuseShards(_ transaction: PostgreSQLTransaction) throws {
+    guard try transaction.run([ShardBinding.spreading])[0].first == nil else {
+      throw ServerError(
+        .unusableFile, "The players of this cloud are spread over several databases: it can't be moved into a folder.")
+    }
+  }
+
+  static func setLeft(_ pool: PostgreSQLPool) async throws {
+    try await pool.changing { transaction in
+      try transaction.run(
+        "UPDATE cloud_move SET state = $1 WHERE id = 1 AND state = $2",
+        [.int(Step.left.rawValue), .int(Step.leaving.rawValue)])
+    }
+  }
+
+  /// Lets servers use the database again whose cloud was to go.
+  static func stay(_ pool: PostgreSQLPool) async throws {
+    try await pool.changing { transaction in
+      guard let found = try transaction.run("\(reading) FOR UPDATE").first.map(CloudMoveState.init) else { return }
+      switch found.step {
+      case .finished: return
+      case .leaving:
+        try open(transaction)
+        try transaction.run("DELETE FROM cloud_move WHERE id = 1")
+      case .left, .copying, .abandoned:
+        throw ServerError(.unusableFile, "The cloud isn't on its way out of this database: nothing was changed.")
+      }
+    }
+  }
+}
+
+extension PostgreSQLPool {
+  /// Runs a transaction that may be done twice, again if another one was in its way or the connection broke.
+  @discardableResult
+  func changing<Result: Sendable>(
+    _ body: @escaping @Sendable (PostgreSQLTransaction) throws -> Result
+  ) async throws -> Result {
+    func isInTheWay(_ error: PostgreSQLError) -> Bool {
+      if case .unknownOutcome = error { return true }
+      return error.isConflict || error.state == .uniqueViolation
+    }
+    return try await repeating(isInTheWay) { try await transaction(body) }
+  }
+}
+#endif
