@@ -1,6 +1,7 @@
 #if Cloud && PostgreSQL
 import Foundation
 import GRDB
+import HTTPTypes
 import KeepsakePostgreSQL
 import KeepsakeReplication
 import Logging

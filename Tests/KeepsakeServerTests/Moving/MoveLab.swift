@@ -3,6 +3,7 @@ import Foundation
 import GRDB
 import KeepsakePostgreSQL
 import KeepsakeReplication
+import KeepsakeSimulation
 import Logging
 import TestSupport
 import Testing

@@ -22,7 +22,7 @@ struct MovedRowsTests {
       try await lab.storage().close()
       try lab.fill(Self.owners)
       let before = try MoveLab.dump(lab.data)
-      let temporary = TemporaryFolder()
+      let temporary = try TemporaryFolder()
       var request = lab.request
       request.contents = [try kind.place(in: temporary)]
       let summary = try await CloudMove.move(request)
