@@ -17,7 +17,7 @@ struct KeepsakeTool: AsyncParsableCommand {
       """,
     version: "0.1.0",
     subcommands: [
-      DemoCommand.self, ServeCommand.self, CloudCommand.self, MigrateCommand.self, AppCommand.self,
+      DemoCommand.self, ServeCommand.self, CloudCommand.self, MigrateCommand.self, ShardCommand.self, AppCommand.self,
       TeamCommand.self, BankCommand.self, AdminCommand.self, SecretCommand.self, SyncCommand.self,
       WrapCommand.self,
       InspectCommand.self, DiffCommand.self, ConvertCommand.self, VerifyCommand.self,

@@ -13,6 +13,7 @@ package struct PostgreSQLRows: Hashable, Sendable {
   package init() {}
 
   package var first: PostgreSQLRow? { rows.first.map { PostgreSQLRow(columns: $0) } }
+  package var last: PostgreSQLRow? { rows.last.map { PostgreSQLRow(columns: $0) } }
 }
 
 extension PostgreSQLRows: Sequence {

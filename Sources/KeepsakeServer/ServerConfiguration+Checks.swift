@@ -43,6 +43,7 @@ extension ServerConfiguration {
         """)
     }
     try checkContents()
+    try checkShards()
     try checkAdmin()
     guard !expectsProxyProtocol || !trustedProxies.isEmpty else {
       throw ServerError(
@@ -102,6 +103,16 @@ extension ServerConfiguration {
         "Large contents are in the data folder, unless there is a PostgreSQL database: --contents needs --database.")
     }
     _ = try ContentPlace.all(contents)
+  }
+
+  private func checkShards() throws {
+    guard database != nil || shards.isEmpty else {
+      throw ServerError(.configuration, "Shards are further PostgreSQL databases: --shard needs --database.")
+    }
+    guard shards.isEmpty || webhooks.isEmpty else {
+      throw ServerError(.configuration, "With several databases there are no webhooks yet: leave out --webhook.")
+    }
+    _ = try ShardAddress.all(shards)
   }
 
   private func checkAdmin() throws {

@@ -50,6 +50,12 @@ struct ServeSetting: Sendable {
         it, the database is a file in the folder.
         """),
     ServeSetting(
+      name: "shard", value: "name=address", kind: .list, isSecret: true,
+      help: """
+        With --database, a further PostgreSQL database over which the players are spread, such as \
+        two=postgres://keepsake@host/keepsake; may be repeated. All servers need the same ones, under the same names.
+        """),
+    ServeSetting(
       name: "contents", value: "place", kind: .list,
       help: """
         With --database, where contents above 1 MiB are kept: rows (in the database, the default), folder:/PATH for a \

@@ -121,7 +121,7 @@ struct CloudMoveState: Sendable {
 
   private static func refuseFilled(_ transaction: PostgreSQLTransaction) throws {
     let tables = MovedTable.ofPlayer + [MovedTable.uses, .adminKeys, .audit]
-    for name in tables.map(\.name) + ["content_object"] {
+    for name in tables.map(\.name) + ["content_object", "shard", "shard_self"] {
       guard try transaction.run("SELECT 1::bigint FROM \(name) LIMIT 1").first == nil else {
         throw ServerError(
           .unusableFile, "The database has a cloud already (there is something in \(name)): name an empty one.")
@@ -188,6 +188,7 @@ struct CloudMoveState: Sendable {
   static func leave(_ pool: PostgreSQLPool, to place: String) async throws -> Bool {
     try await pool.changing { transaction in
       let found = try transaction.run("\(reading) FOR UPDATE").first.map(CloudMoveState.init)
+      try refuseShards(transaction)
       switch found?.step {
       case nil:
         try transaction.run(
@@ -212,6 +213,13 @@ struct CloudMoveState: Sendable {
       }
       try shut(transaction)
       return false
+    }
+  }
+
+  private static func refuseShards(_ transaction: PostgreSQLTransaction) throws {
+    guard try transaction.run([ShardBinding.spreading])[0].first == nil else {
+      throw ServerError(
+        .unusableFile, "The players of this cloud are spread over several databases: it can't be moved into a folder.")
     }
   }
 

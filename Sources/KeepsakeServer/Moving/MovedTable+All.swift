@@ -131,10 +131,10 @@ extension MovedTable {
     "moveChanged",
   ]
   /// In PostgreSQL: the state of the tables and of moving, devices that are being removed in this minute, where the
-  /// bytes of large contents are, and what is still to be told to backends.
+  /// bytes of large contents are, what is still to be told to backends, and over which databases players are spread.
   static let remoteOnly: Set<String> = [
     "schema_number", "cloud_move", "leaving", "content_object", "content_place", "content_part",
-    "webhook_event", "webhook_endpoint", "webhook_conflict",
+    "webhook_event", "webhook_endpoint", "webhook_conflict", "shard_self", "shard", "placement", "fence",
   ]
 }
 #endif

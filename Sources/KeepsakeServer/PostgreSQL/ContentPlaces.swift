@@ -88,16 +88,24 @@ final class ContentPlaces: Sendable {
 
   /// What tells this cloud from others in the folders and buckets that it uses.
   private static func cloud(_ pool: PostgreSQLPool) async throws -> String {
+    let number = try await number(pool)
+    return S3Request.hexadecimal(withUnsafeBytes(of: number.bigEndian) { Array($0) })
+  }
+
+  /// Returns the number of the cloud.
+  ///
+  /// - Parameter new: What it becomes if it has none; nil for any.
+  static func number(_ pool: PostgreSQLPool, ifNone new: Int64? = nil) async throws -> Int64 {
     let name = PostgreSQLValue.bytes(Data("contents".utf8))
     _ = try await pool.runUntilDone([
       PostgreSQLStatement(
         "INSERT INTO number (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING",
-        [name, .int(.random(in: 0 ... .max))])
+        [name, .int(new ?? .random(in: 0 ... .max))])
     ])
     let read = PostgreSQLStatement("SELECT value FROM number WHERE name = $1", [name])
     let found = try await pool.runUntilDone([read])[0].first
     guard let found else { throw ServerError(.damaged, "The number of this cloud is gone from the database.") }
-    return S3Request.hexadecimal(withUnsafeBytes(of: try found.int(0).bigEndian) { Array($0) })
+    return try found.int(0)
   }
 
   func shutDown() async throws {

@@ -37,7 +37,7 @@ extension PostgreSQLStorage: AdminStorage {
 
   func usedBytes(of container: ContainerID) async throws -> Int64 {
     let statement = PostgreSQLStatement("SELECT used FROM container WHERE id = $1", [.bytes(container.bytes)])
-    return try await read([statement])[0].first?.int(0) ?? 0
+    return try await read([statement], of: container)[0].first?.int(0) ?? 0
   }
 
   func ban(of container: ContainerID) -> Ban? { state.withLock { $0.bans.players[container] } }
@@ -48,7 +48,7 @@ extension PostgreSQLStorage: AdminStorage {
       SELECT DISTINCT shared.parent, device.player, device.app FROM shared
       LEFT JOIN device ON device.container = shared.parent WHERE shared.container = $1 ORDER BY 1, 2, 3
       """, [.bytes(container.bytes)])
-    return try await read([statement])[0].map { row in
+    return try await read([statement], of: container)[0].map { row in
       SharedParent(
         container: try row.identifier(0), player: try row.optionalBytes(1).flatMap(PlayerID.init(bytes:)),
         app: try row.optionalBytes(2).map(AppID.init(bytes:)))
@@ -63,7 +63,7 @@ extension PostgreSQLStorage: AdminStorage {
       SELECT slot, count(*), sum(head)::bigint FROM version WHERE container = $1 AND slot > $2
       GROUP BY slot ORDER BY slot LIMIT $3
       """, [.bytes(container.bytes), .bytes(Data((slot ?? "").utf8)), .int(Int64(limit))])
-    return try await read([statement])[0].map {
+    return try await read([statement], of: container)[0].map {
       AdminSlot(slot: try $0.text(0), versions: Int(try $0.int(1)), heads: Int(try $0.int(2)))
     }
   }
@@ -83,7 +83,7 @@ extension PostgreSQLStorage: AdminStorage {
       """,
       [.bytes(container.bytes), .signed(seq), .bytes(Data(slot.utf8)), .int(Int64(limit) + 1), .int(Int64(bytes))])
     var page = AdminVersionPage(limit: limit, bytes: bytes)
-    for row in try await read([statement])[0] {
+    for row in try await read([statement], of: container)[0] {
       guard try row.optionalBytes(3) != nil else {
         page.hasMore = true
         break
@@ -97,7 +97,7 @@ extension PostgreSQLStorage: AdminStorage {
     let statement = PostgreSQLStatement(
       "SELECT id, seq, slot, record, head, holds FROM version WHERE container = $1 AND id = $2",
       [.bytes(container.bytes), .bytes(id.bytes)])
-    return try await read([statement])[0].first?.adminVersion()
+    return try await read([statement], of: container)[0].first?.adminVersion()
   }
 
   // MARK: Acts

@@ -49,11 +49,12 @@ extension PostgreSQLStorage {
 
   func recovery(of container: ContainerID) async throws -> RecoveryFacts {
     let values: [PostgreSQLValue] = [.bytes(container.bytes)]
-    let answers = try await read([
-      PostgreSQLStatement("SELECT created, code FROM recovery WHERE container = $1", values),
-      PostgreSQLStatement("SELECT count(*) FROM device WHERE container = $1", values),
-      PostgreSQLStatement("SELECT count(*) FROM identity WHERE container = $1", values),
-    ])
+    let answers = try await read(
+      [
+        PostgreSQLStatement("SELECT created, code FROM recovery WHERE container = $1", values),
+        PostgreSQLStatement("SELECT count(*) FROM device WHERE container = $1", values),
+        PostgreSQLStatement("SELECT count(*) FROM identity WHERE container = $1", values),
+      ], of: container)
     return RecoveryFacts(
       createdMilliseconds: try answers[0].first?.int(0), digest: try answers[0].first?.hash(1),
       devices: Int(try answers[1].first?.int(0) ?? 0), identities: Int(try answers[2].first?.int(0) ?? 0))

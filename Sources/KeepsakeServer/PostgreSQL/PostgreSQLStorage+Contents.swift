@@ -16,7 +16,7 @@ extension PostgreSQLStorage {
     let statement = PostgreSQLStatement(
       "SELECT 1::bigint FROM content WHERE container = $1 AND hash = $2 AND suspect = 0",
       [.bytes(container.bytes), .bytes(hash.bytes)])
-    return try await read([statement])[0].first != nil
+    return try await read([statement], of: container)[0].first != nil
   }
 
   func content(_ hash: ContentHash, of container: ContainerID) async throws -> KeptContent? {
@@ -26,7 +26,7 @@ extension PostgreSQLStorage {
       LEFT JOIN content_object ON content_object.container = content.container AND content_object.name = file
       WHERE content.container = $1 AND hash = $2
       """, [.bytes(container.bytes), .bytes(hash.bytes)])
-    guard let found = try await read([statement])[0].first else { return nil }
+    guard let found = try await read([statement], of: container)[0].first else { return nil }
     var bytes = KeptContent.Bytes.memory(try found.optionalBytes(2) ?? Data())
     if try found.optionalBytes(3) != nil {
       let key = try ContentKey(try found.text(3), of: container)
@@ -73,11 +73,12 @@ extension PostgreSQLStorage {
     let key = try ContentKey(name, of: container)
     let storage = places.first
     let id: [PostgreSQLValue] = [.bytes(container.bytes), .bytes(Data(name.utf8))]
-    _ = try await run([
-      PostgreSQLStatement(
-        "INSERT INTO content_object (container, name, place, size, taken) VALUES ($1, $2, $3, $4, $5)",
-        id + [.bytes(Data(storage.name.utf8)), .int(Int64(try ContentFile.size(file))), .int(clock())])
-    ])
+    let row = PostgreSQLStatement(
+      """
+      INSERT INTO content_object (container, name, place, size, taken) SELECT $1, $2, $3, $4, $5
+      WHERE NOT EXISTS (SELECT 1 FROM container WHERE id = $1 AND revision < 0)
+      """, id + [.bytes(Data(storage.name.utf8)), .int(Int64(try ContentFile.size(file))), .int(clock())])
+    guard try await run([row])[0].count == 1 else { throw NotHere(container) }
     try await storage.put(file, as: key)
     let arrived = PostgreSQLStatement(
       "UPDATE content_object SET taken = $3 WHERE container = $1 AND name = $2 AND taken >= 0", id + [.int(clock())])
@@ -102,7 +103,7 @@ extension PostgreSQLStorage {
   func newestSeq(of container: ContainerID) async throws -> UInt64 {
     if let known = newestSeqs[container] { return known }
     let statement = PostgreSQLStatement("SELECT seq FROM container WHERE id = $1", [.bytes(container.bytes)])
-    return try await read([statement])[0].first?.unsigned(0) ?? 0
+    return try await read([statement], of: container)[0].first?.unsigned(0) ?? 0
   }
 }
 #endif

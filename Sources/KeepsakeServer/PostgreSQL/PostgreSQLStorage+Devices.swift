@@ -13,7 +13,7 @@ extension PostgreSQLStorage {
         .bytes(identity.container.bytes), .bytes(identity.device.bytes),
         .int(device.seenMilliseconds &- ServerLimits.visitMilliseconds),
       ])
-    if try await read([fresh])[0].first != nil { return }
+    if try await read([fresh], of: identity.container)[0].first != nil { return }
     do {
       try await transaction { [outbox] transaction in
         try transaction.take(identity.container, by: identity.device)
@@ -29,7 +29,7 @@ extension PostgreSQLStorage {
     let statement = PostgreSQLStatement(
       "SELECT id, player, app, name, created, seen, set_back FROM device WHERE container = $1 ORDER BY id",
       [.bytes(container.bytes)])
-    return try await read([statement])[0].map { row in
+    return try await read([statement], of: container)[0].map { row in
       DeviceRecord(
         identity: DeviceIdentity(
           device: try row.identifier(0), player: try row.identifier(1), container: container,
@@ -45,7 +45,8 @@ extension PostgreSQLStorage {
     let values: [PostgreSQLValue] = [
       .bytes(container.bytes), .bytes(identity.device.bytes), .bytes(container.deletedMark),
     ]
-    return try await read([PostgreSQLStatement(PostgreSQLTransaction.retired, values)])[0].first != nil
+    let statement = PostgreSQLStatement(PostgreSQLTransaction.retired, values)
+    return try await read([statement], of: container)[0].first != nil
   }
 
   func place(of player: PlayerID) async throws -> PlayerPlace? {
@@ -69,7 +70,7 @@ extension PostgreSQLStorage {
     let statement = PostgreSQLStatement(
       "SELECT issued FROM token_use WHERE container = $1 AND device = $2",
       [.bytes(identity.container.bytes), .bytes(identity.device.bytes)])
-    return try await read([statement])[0].first?.int(0)
+    return try await read([statement], of: identity.container)[0].first?.int(0)
   }
 
   func recordToken(issuedMilliseconds: Int64, of identity: DeviceIdentity) async throws {

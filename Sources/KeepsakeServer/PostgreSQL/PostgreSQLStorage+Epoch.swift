@@ -38,7 +38,9 @@ extension PostgreSQLStorage {
         SELECT shared_device.device, ban.reason, ban.at
         FROM ban JOIN shared_device ON shared_device.parent = ban.container
         """),
+      PostgreSQLStatement("SELECT name FROM shard ORDER BY name"),
     ])
+    try noticeShards(Set(answers[3].map { try $0.text(0) }))
     let epoch = try answers[0].first?.unsigned(0) ?? 0
     var bans = Ban.All()
     for row in answers[1] {
@@ -53,6 +55,17 @@ extension PostgreSQLStorage {
       guard number > state.known else { return }
       (state.known, state.bans) = (number, bans)
     }
+  }
+
+  /// Refuses everything from now on if the players are spread over databases that this server doesn't know: it would
+  /// look for them here.
+  private func noticeShards(_ names: Set<String>) throws {
+    guard let knownShards, let error = ShardBinding.objection(to: names, known: knownShards) else { return }
+    let isFirst = state.withLock { state in
+      defer { state.unknownShard = error }
+      return state.unknownShard == nil
+    }
+    if isFirst { logger.failure("This server refuses everything from now on", error) }
   }
 
   private static let epochName = PostgreSQLValue.bytes(Data(CloudNumber.bankEpoch.rawValue.utf8))
@@ -101,7 +114,7 @@ extension PostgreSQLStorage {
         SELECT 1 FROM past_position
         WHERE past_position.container = id AND past_position.seq = container.seq AND milliseconds <= $3
       )
-      FROM container WHERE id > $1 ORDER BY id LIMIT $4
+      FROM container WHERE id > $1 AND revision >= 0 ORDER BY id LIMIT $4
       """,
       [
         .bytes(after?.bytes ?? Data()), .int(now.addingClamped(-rules.stepMilliseconds)),

@@ -9,7 +9,7 @@ extension PostgreSQLStorage {
     let statement = PostgreSQLStatement(
       "SELECT id, issuer, created FROM identity WHERE container = $1 ORDER BY created, id",
       [.bytes(container.bytes)])
-    return try await read([statement])[0].map {
+    return try await read([statement], of: container)[0].map {
       LinkedIdentity(id: try $0.hash(0), issuer: try $0.text(1), createdMilliseconds: try $0.int(2))
     }
   }
@@ -108,7 +108,7 @@ extension PostgreSQLTransaction {
   }
 
   /// Returns whether a device may use a proof, which is from now on no good for another one, whatever comes of it.
-  fileprivate func use(of identity: VerifiedIdentity, by device: DeviceID, now: Int64) throws -> IdentityUse {
+  func use(of identity: VerifiedIdentity, by device: DeviceID, now: Int64) throws -> IdentityUse {
     let keys = identity.uses.flatMap { [$0.key.bytes, $0.effective.key.bytes] }
     var holders: [Data: Data] = [:]
     for row in try run(
@@ -124,7 +124,7 @@ extension PostgreSQLTransaction {
   }
 
   /// In place of those that have expired; those that are valid stay.
-  fileprivate func record(_ uses: [VerifiedIdentity.Use], by device: DeviceID, now: Int64) throws {
+  func record(_ uses: [VerifiedIdentity.Use], by device: DeviceID, now: Int64) throws {
     for use in uses {
       try run(
         """

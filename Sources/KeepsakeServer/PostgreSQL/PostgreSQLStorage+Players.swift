@@ -124,10 +124,11 @@ extension PostgreSQLStorage {
   private func page(
     of container: ContainerID, _ sql: String, _ values: [PostgreSQLValue]
   ) async throws -> PostgreSQLRows {
-    let answers = try await read([
-      PostgreSQLStatement(PostgreSQLTransaction.deleted, [.bytes(container.deletedMark)]),
-      PostgreSQLStatement(sql, [.bytes(container.bytes)] + values),
-    ])
+    let answers = try await read(
+      [
+        PostgreSQLStatement(PostgreSQLTransaction.deleted, [.bytes(container.deletedMark)]),
+        PostgreSQLStatement(sql, [.bytes(container.bytes)] + values),
+      ], of: container)
     if answers[0].first != nil { throw APIError.retired }
     return answers[1]
   }

@@ -44,16 +44,16 @@ extension PostgreSQLStorage {
   private static let leavingMilliseconds: Int64 = 60_000
 
   func sharedDevices(of parent: ContainerID, _ device: DeviceID?) async throws -> [SharedDevice] {
-    try await read([PostgreSQLTransaction.sharedDevices(of: parent, device)])[0].map(SharedDevice.init)
+    try await read([PostgreSQLTransaction.sharedDevices(of: parent, device)], of: parent)[0].map(SharedDevice.init)
   }
 
   func sharedContainers(of parent: ContainerID) async throws -> [SharedContainer] {
-    try await read([PostgreSQLTransaction.sharedContainers(of: parent)])[0].map(SharedContainer.init)
+    try await read([PostgreSQLTransaction.sharedContainers(of: parent)], of: parent)[0].map(SharedContainer.init)
   }
 
   func isShared(_ container: ContainerID) async throws -> Bool {
     let statement = PostgreSQLStatement(PostgreSQLTransaction.shared, [.bytes(container.bytes)])
-    return try await read([statement])[0].first != nil
+    return try await read([statement], of: container)[0].first != nil
   }
 }
 

@@ -94,7 +94,8 @@ extension PostgreSQLStorage {
   /// the place in which contents are put.
   func removeUnknown(now: Int64) async throws {
     let storage = places.first
-    guard storage.name != ContentRows.name else { return }
+    // Of several databases with one place, the first one looks for all.
+    guard storage.name != ContentRows.name, !isShard || isHome else { return }
     let page = try await storage.list("", after: places.listed.withLock(\.self), limit: Self.listedAtOnce)
     let old = now.addingClamped(-Self.unknownMilliseconds)
     let suspects = page.entries.filter { $0.storedMilliseconds < old }.map(\.key)
@@ -105,7 +106,9 @@ extension PostgreSQLStorage {
         WHERE (container, name) IN (SELECT * FROM unnest($1::bytea[], $2::bytea[]))
         """, [.list(suspects.map(\.container.bytes)), .list(suspects.map { Data($0.name.utf8) })])
       let known = Set(try await read([statement])[0].map { try ContentKey(try $0.text(1), of: $0.identifier(0)) })
+      let elsewhere = knownElsewhere.withLock(\.self)
       for key in suspects where !known.contains(key) {
+        if let elsewhere, try await elsewhere(key) { continue }
         logger.notice("Bytes of which the database knows nothing are removed", metadata: ["name": "\(key.name)"])
         try await storage.delete(key)
       }

@@ -17,6 +17,8 @@ final class PostgreSQLStorage: CloudStorage {
     var epoch: UInt64 = 0
     /// Whether newer servers have changed the tables so that this one can't use them.
     var isOutdated = false
+    /// Set if the players are spread over databases that this server doesn't know.
+    var unknownShard: ServerError?
     /// Players whose devices are refused for now.
     var bans = Ban.All()
     /// How often that was begun, and which of these times it is of.
@@ -33,6 +35,12 @@ final class PostgreSQLStorage: CloudStorage {
   let detailedDecisions: Int64
   let observer = Mutex<CommitObserver?>(nil)
   let newestSeqs = NewestSeqs(lifetimeSeconds: 60)
+  /// What this database is among several over which the players are spread; nil for the only one.
+  let binding: ShardBinding?
+  /// The names of all of them; nil for who looks at no players.
+  let knownShards: Set<String>?
+  /// Whether another one of them knows bytes in the place that they share.
+  let knownElsewhere = Mutex<(@Sendable (ContentKey) async throws -> Bool)?>(nil)
   /// What was known of the whole cloud when it was last looked at (`refresh`).
   let state = Mutex(State())
 
@@ -43,16 +51,21 @@ final class PostgreSQLStorage: CloudStorage {
   ///   - contents: Where large contents are put, and behind it, where earlier ones are; nil for who touches none.
   ///   - detailedDecisions: Of how many decided operations of a player the details are kept, at least.
   ///   - webhooks: Backends that are told what happens.
+  ///   - binding: What the database is among several ones; nil for the only one.
+  ///   - shards: The names of all of them; nil for who looks at no players.
   init(
     _ settings: PostgreSQLSettings, connections: Int, contents: [ContentPlace]? = [.rows],
-    detailedDecisions: Int64 = ServerLimits.detailedDecisions, clock: @escaping @Sendable () -> Int64 = { 0 },
-    logger: Logger = Logger(label: "keepsake.server"), webhooks: [WebhookEndpoint] = []
+    detailedDecisions: Int64 = ServerLimits.detailedDecisions, binding: ShardBinding? = nil, shards: Set<String>? = [],
+    clock: @escaping @Sendable () -> Int64 = { 0 }, logger: Logger = Logger(label: "keepsake.server"),
+    webhooks: [WebhookEndpoint] = []
   ) async throws {
     (self.clock, self.logger, self.detailedDecisions) = (clock, logger, detailedDecisions)
+    (self.binding, knownShards) = (binding, shards)
     outbox = webhooks.isEmpty ? nil : WebhookOutbox(webhooks)
     pool = PostgreSQLPool(settings, connections: connections)
     do {
       try await PostgreSQLSchema.prepare(pool, logger: logger)
+      try await ShardBinding.check(binding, pool)
       if outbox != nil { _ = try await pool.runUntilDone([PostgreSQLSchema.requiringWebhooks]) }
       if let contents {
         places = try await ContentPlaces.open(contents, pool: pool, clock: clock, logger: logger)
@@ -65,6 +78,7 @@ final class PostgreSQLStorage: CloudStorage {
     }
     do {
       try await refresh()
+      if let error = state.withLock(\.unknownShard) { throw error }
     } catch {
       try await close()
       throw error
@@ -89,6 +103,21 @@ final class PostgreSQLStorage: CloudStorage {
     }
     throw PostgreSQLPool.crowded
   }
+
+  /// Reads about a container.
+  ///
+  /// - Throws: `NotHere` if it lives in another database.
+  func read(_ statements: [PostgreSQLStatement], of container: ContainerID) async throws -> [PostgreSQLRows] {
+    guard isShard else { return try await read(statements) }
+    var answers = try await read(statements + [PostgreSQLTransaction.fenced(container)])
+    if answers.removeLast().first != nil { throw NotHere(container) }
+    return answers
+  }
+
+  /// Whether the players are spread over several databases, of which this is one.
+  var isShard: Bool { binding != nil }
+  /// Whether it is the one that says where each player lives.
+  var isHome: Bool { binding?.name == ShardBinding.home }
 
   /// Reads again if something was in its way, and once more if the connection broke: that changes nothing.
   func read(_ statements: [PostgreSQLStatement]) async throws -> [PostgreSQLRows] {
@@ -122,11 +151,13 @@ final class PostgreSQLStorage: CloudStorage {
     return try await pool.repeating(isInTheWay) { try await pool.transaction(body) }
   }
 
-  /// Whether newer servers have changed the tables so that this one can't use them.
-  var isOutdated: Bool { state.withLock(\.isOutdated) }
+  /// Whether this server can't use the database any more, because of what newer or other servers have changed.
+  var isOutdated: Bool { state.withLock { $0.isOutdated || $0.unknownShard != nil } }
 
   func requireCurrent() throws {
+    let (isOutdated, unknownShard) = state.withLock { ($0.isOutdated, $0.unknownShard) }
     if isOutdated { throw PostgreSQLSchema.outdated }
+    if let unknownShard { throw unknownShard }
   }
 
   func commit(

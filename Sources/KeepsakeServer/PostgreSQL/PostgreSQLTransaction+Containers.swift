@@ -10,11 +10,13 @@ extension PostgreSQLTransaction {
   ///
   /// What was read of the container before is as it is now, or this fails.
   ///
-  /// - Throws: `APIError.retired` if everything of the player was deleted.
+  /// - Throws: `APIError.retired` if everything of the player was deleted; `NotHere` if the container lives in another
+  ///   database.
   func take(_ container: ContainerID) throws {
     let id: [PostgreSQLValue] = [.bytes(container.bytes)]
-    if try run("UPDATE container SET revision = revision + 1 WHERE id = $1", id).count > 0 { return }
+    if try run("UPDATE container SET revision = revision + 1 WHERE id = $1 AND revision >= 0", id).count > 0 { return }
     if try isDeleted(container) { throw APIError.retired }
+    if try run([Self.fenced(container)])[0].first != nil { throw NotHere(container) }
     let first = PostgreSQLStatement(
       "INSERT INTO container (id, epoch, seq, mark, revision, used) VALUES ($1, 0, 0, 0, 1, 0)", id)
     _ = try run([first] + Self.refusingDeleted(container.deletedMark))
@@ -28,6 +30,12 @@ extension PostgreSQLTransaction {
       PostgreSQLStatement("INSERT INTO retired (container, device, at) VALUES ($1, '', 0)", [.bytes(mark)]),
       PostgreSQLStatement("DELETE FROM retired WHERE container = $1 AND device = ''", [.bytes(mark)]),
     ]
+  }
+
+  /// Finds a container that lives in another database, or is on its way.
+  static func fenced(_ container: ContainerID) -> PostgreSQLStatement {
+    PostgreSQLStatement(
+      "SELECT 1::bigint FROM container WHERE id = $1 AND revision < 0", [.bytes(container.bytes)])
   }
 
   static let deleted = "SELECT 1::bigint FROM retired WHERE container = $1 AND device = ''"

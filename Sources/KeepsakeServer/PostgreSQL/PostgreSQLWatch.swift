@@ -17,7 +17,14 @@ final class PostgreSQLWatch: Service {
   static let lookInterval = Duration.milliseconds(500)
   private static let positionsAtOnce = 1_000
 
+  /// Where servers hear each other.
   private let storage: PostgreSQLStorage
+  /// All databases in which players are.
+  private let storages: [PostgreSQLStorage]
+  /// Called after each look at what is of the whole cloud.
+  private let refreshed: @Sendable () async throws -> Void
+  /// Called after each sweep.
+  private let swept: @Sendable () async throws -> Void
   private let events: EventHub
   private let heartbeatSeconds: Int
   private let notices = PostgreSQLNotices()
@@ -30,8 +37,23 @@ final class PostgreSQLWatch: Service {
   }
   private let state = Mutex(State())
 
-  init(_ storage: PostgreSQLStorage, _ events: EventHub, heartbeatSeconds: Int) {
-    (self.storage, self.events, self.heartbeatSeconds) = (storage, events, heartbeatSeconds)
+  convenience init(_ storage: PostgreSQLStorage, _ events: EventHub, heartbeatSeconds: Int) {
+    self.init([storage], events, heartbeatSeconds: heartbeatSeconds)
+  }
+
+  /// - Parameters:
+  ///   - storages: The first one is where servers hear each other.
+  ///   - refreshed: Called after each look at what is of the whole cloud.
+  ///   - swept: Called after each sweep.
+  init(
+    _ storages: [PostgreSQLStorage], _ events: EventHub, heartbeatSeconds: Int,
+    refreshed: @escaping @Sendable () async throws -> Void = {},
+    swept: @escaping @Sendable () async throws -> Void = {}
+  ) {
+    let storage = storages[0]
+    (self.storage, self.storages, self.events) = (storage, storages, events)
+    (self.refreshed, self.swept) = (refreshed, swept)
+    self.heartbeatSeconds = heartbeatSeconds
     events.relay { [notices, weak self] relayed in
       guard let self, !state.withLock(\.isMute) else { return }
       notices.add(relayed) { texts in
@@ -66,7 +88,7 @@ final class PostgreSQLWatch: Service {
     }
     await cancelWhenGracefulShutdown {
       async let sweeping: Void = self.repeating(every: Self.sweepInterval, "What has expired can't be swept") { _ in
-        if !self.storage.isOutdated { try await self.storage.sweep(now: self.storage.clock()) }
+        try await self.sweep()
       }
       await self.repeating(every: Self.lookInterval, "What other servers changed can't be looked for") {
         try await self.look($0)
@@ -112,17 +134,36 @@ final class PostgreSQLWatch: Service {
   /// - Parameter number: How many looks there were before.
   func look(_ number: Int) async throws {
     let perSecond = Int(Duration.seconds(1) / Self.lookInterval)
-    if number % perSecond == 0 { try await storage.refresh() }
+    if number % perSecond == 0 { try await each { try await $0.refresh() } }
     if storage.isOutdated { return }
+    if number % perSecond == 0 { try await refreshed() }
     let mustLook = state.withLock { state in
       defer { state.mustLook = !state.isListening || state.isMute }
       return state.mustLook
     }
-    if mustLook || number % (heartbeatSeconds * perSecond) == 0 { try await lookAtPositions() }
+    if mustLook || number % (heartbeatSeconds * perSecond) == 0 {
+      try await each { try await self.lookAtPositions(in: $0) }
+    }
+  }
+
+  private func sweep() async throws {
+    try await each { storage in
+      if !storage.isOutdated { try await storage.sweep(now: storage.clock()) }
+    }
+    if !storage.isOutdated { try await swept() }
+  }
+
+  /// Does the same with each database: one that is down must not keep the others from it.
+  private func each(_ body: (PostgreSQLStorage) async throws -> Void) async throws {
+    var failure: (any Error)?
+    for storage in storages {
+      do { try await body(storage) } catch { failure = failure ?? error }
+    }
+    if let failure { throw failure }
   }
 
   /// How far containers have come to which streams listen here, and which of these have to end.
-  private func lookAtPositions() async throws {
+  private func lookAtPositions(in storage: PostgreSQLStorage) async throws {
     let listened = events.listened
     for start in stride(from: 0, to: listened.count, by: Self.positionsAtOnce) {
       let page = listened[start..<min(start + Self.positionsAtOnce, listened.count)]

@@ -7,31 +7,76 @@ import Logging
 import KeepsakePostgreSQL
 #endif
 
-/// The database that several servers use.
+/// The database that several servers use, or the databases over which its players are spread.
 enum CloudDatabase {
-  /// - Throws: `ServerError` if this program was built without support for it, or the database can't be used.
+  /// - Throws: `ServerError` if this program was built without support for it, or a database can't be used.
   static func open(_ configuration: ServerConfiguration, logger: Logger) async throws -> any AdminStorage {
     #if PostgreSQL
-    var settings = PostgreSQLSettings(configuration.database ?? "")
+    let shards = try ShardAddress.all(configuration.shards)
+    guard !shards.isEmpty else { return try await openOne(configuration, logger: logger) }
+    return try await openSharded(shards, configuration, logger: logger)
+    #else
+    throw missing
+    #endif
+  }
+
+  #if PostgreSQL
+  static func openSharded(
+    _ shards: [ShardAddress], _ configuration: ServerConfiguration, logger: Logger,
+    firstWait: Duration = ShardedStorage.firstWait
+  ) async throws -> ShardedStorage {
+    let addresses = Dictionary(shards.map { ($0.name, $0.address) }) { $1 }
+    let names = Set(addresses.keys).union([ShardBinding.home])
+    return try await ShardedStorage.open(addresses.keys.sorted(), firstWait: firstWait) { name, binding in
+      var logger = logger
+      logger[metadataKey: "shard"] = "\(name)"
+      return try await openOne(
+        configuration, at: addresses[name], binding: binding, shards: names, logger: logger)
+    }
+  }
+
+  /// Opens the databases of a cloud beside its servers: of large contents only their rows.
+  static func openBeside(
+    database: String, _ shards: [ShardAddress], logger: Logger
+  ) async throws -> ShardedStorage {
+    let addresses = Dictionary(shards.map { ($0.name, $0.address) }) { $1 }
+    let names = Set(addresses.keys).union([ShardBinding.home])
+    do {
+      return try await ShardedStorage.open(addresses.keys.sorted(), isServer: false) { name, binding in
+        try await PostgreSQLStorage(
+          PostgreSQLSettings(addresses[name] ?? database), connections: besideConnections, contents: nil,
+          binding: binding, shards: names, clock: ServerConfiguration.systemClock, logger: logger)
+      }
+    } catch let error as PostgreSQLError {
+      throw ServerError(.inputOutput, "A database can't be opened.", cause: error)
+    }
+  }
+
+  private static let besideConnections = 4
+
+  private static func openOne(
+    _ configuration: ServerConfiguration, at address: String? = nil, binding: ShardBinding? = nil,
+    shards: Set<String> = [], logger: Logger
+  ) async throws -> PostgreSQLStorage {
+    var settings = PostgreSQLSettings(address ?? configuration.database ?? "")
     settings.statementSeconds = configuration.databaseSeconds
     settings.answerSeconds = 2 * configuration.databaseSeconds
     settings.standIn = configuration.databaseStandIn
+    let which = binding.map { " of the shard \($0.name)" } ?? ""
     do {
       return try await PostgreSQLStorage(
         settings, connections: configuration.databaseConnections,
-        contents: try ContentPlace.all(configuration.contents), clock: configuration.clock, logger: logger,
-        webhooks: configuration.webhooks)
+        contents: try ContentPlace.all(configuration.contents), binding: binding, shards: shards,
+        clock: configuration.clock, logger: logger, webhooks: configuration.webhooks)
     } catch let error as ServerError {
       throw error
     } catch let error as ContentStorageError {
       throw ServerError(.inputOutput, "The place of large contents can't be used.", cause: error)
     } catch {
-      throw ServerError(.inputOutput, "The database can't be opened.", cause: error)
+      throw ServerError(.inputOutput, "The database\(which) can't be opened.", cause: error)
     }
-    #else
-    throw missing
-    #endif
   }
+  #endif
 
   /// Before the data folder is opened: waits until a cloud that is being moved into the database is there.
   ///

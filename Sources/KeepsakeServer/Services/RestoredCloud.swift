@@ -41,7 +41,7 @@ package enum RestoredCloud {
     database: String, logger: Logger = Logger(label: "keepsake.server")
   ) async throws -> UInt64 {
     #if PostgreSQL
-    return try await CloudDatabase.with(database, mayMigrate: true, logger: logger) { storage in
+    return try await CloudDatabase.with(database, mayMigrate: true, concernsPlayers: false, logger: logger) { storage in
       while true {
         let now = storage.clock()
         if let begun = try await storage.beginEpoch(after: storage.bankEpoch, now: now) { return begun }
@@ -68,7 +68,7 @@ package enum RestoredCloud {
   ) async throws -> (released: Int, unreadable: Int) {
     #if PostgreSQL
     if let address {
-      return try await CloudDatabase.with(address, mayMigrate: false, logger: logger) {
+      return try await CloudDatabase.with(address, mayMigrate: false, concernsPlayers: true, logger: logger) {
         try await release(player, in: $0)
       }
     }

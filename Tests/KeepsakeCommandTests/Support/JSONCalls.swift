@@ -169,6 +169,17 @@ struct JSONCall {
           JSONCall("--data", "cloud", "--name", "dungeon", status: 64),
         ]
       ),
+      // Without a database, only what is wrong with their arguments.
+      ("shard list", [JSONCall("--database", "postgres://none", "--shard", "two", status: 64)]),
+      (
+        "shard move",
+        [
+          JSONCall(
+            "--database", "postgres://none", "--shard", "two=", "--from", "home", "--to", "two", status: 64)
+        ]
+      ),
+      ("shard drain", [JSONCall("--from", "home", status: 64)]),
+      ("shard open", [JSONCall("--database", "postgres://none", "--shard", "home=x", "home", status: 64)]),
       ("app rotate", [JSONCall("--data", "cloud", "--name", "dungeon", members: ["name": "dungeon"])]),
       ("app list", [JSONCall("--data", "cloud", members: ["path": "cloud"])]),
       (

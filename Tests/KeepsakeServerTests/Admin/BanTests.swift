@@ -20,6 +20,9 @@ import Testing
   /// The ban as the database has it.
   private func row(of container: ContainerID, _ storage: any AdminStorage) async throws -> Ban? {
     #if PostgreSQL
+    if let storage = storage as? ShardedStorage {
+      return try await storage.at(container) { one in try await one.transaction { try $0.ban(of: container) } }
+    }
     if let storage = storage as? PostgreSQLStorage {
       return try await storage.transaction { try $0.ban(of: container) }
     }

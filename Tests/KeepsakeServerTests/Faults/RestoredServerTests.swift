@@ -53,7 +53,7 @@ struct RestoredServerTests {
   @Test(
     """
     after a server restore, devices that reconnect one by one restore everything in one exchange each (two if offline)
-    """, arguments: TestStorage.all)
+    """, arguments: TestStorage.single)
   func restored(_ kind: TestStorage) async throws {
     let database = try Database(kind)
     try await TemporaryFolder.with { folder in

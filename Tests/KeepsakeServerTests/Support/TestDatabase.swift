@@ -151,13 +151,17 @@ extension ServerConfiguration {
   }
 }
 
-/// A storage for tests: each of the two.
+/// A storage for tests: each of them.
 enum TestStorage: String, CaseIterable, CustomTestStringConvertible {
   case sqlite = "SQLite"
   case postgreSQL = "PostgreSQL"
+  /// With the players spread over two databases.
+  case shards = "two PostgreSQL databases"
 
   /// Those that are there.
   static let all = allCases.filter { $0 == .sqlite || TestDatabase.address != nil }
+  /// Those of one database each: with several, there are no webhooks yet.
+  static let single = all.filter { $0 != .shards }
 
   var testDescription: String { rawValue }
 
@@ -184,6 +188,7 @@ enum TestStorage: String, CaseIterable, CustomTestStringConvertible {
       #else
       throw ServerError(.configuration, "This program was built without PostgreSQL.")
       #endif
+    case .shards: throw ServerError(.configuration, "With several databases there are no webhooks yet.")
     }
   }
 
@@ -219,6 +224,14 @@ enum TestStorage: String, CaseIterable, CustomTestStringConvertible {
       try await storage.close()
       try TestDatabase.drop(schema: name)
       return result
+      #else
+      throw ServerError(.configuration, "This program was built without PostgreSQL.")
+      #endif
+    case .shards:
+      #if PostgreSQL
+      return try await ShardLab.with(detailedDecisions: detailedDecisions, clock: clock) { lab in
+        try await body(lab.server())
+      }
       #else
       throw ServerError(.configuration, "This program was built without PostgreSQL.")
       #endif

@@ -11,7 +11,7 @@ import Testing
   private static let day = 24 * WebhookLab.hour
   private static var down: WebhookLab.Backend { { _, _ in WebhookLab.Reply(status: nil, isTaken: false) } }
 
-  @Test("while the clock is set back by a day, events come as ever, and are removed", arguments: TestStorage.all)
+  @Test("while the clock is set back by a day, events come as ever, and are removed", arguments: TestStorage.single)
   func back(_ store: TestStorage) async throws {
     try await WebhookLab.with(store) { lab in
       var lab = lab
@@ -28,7 +28,7 @@ import Testing
 
   @Test(
     "a clock that is set forward by a month for some minutes makes nothing too old; one that stays does in the end",
-    arguments: TestStorage.all)
+    arguments: TestStorage.single)
   func forward(_ store: TestStorage) async throws {
     try await WebhookLab.with(store, kinds: [.saveArrived]) { lab in
       var lab = lab

@@ -12,7 +12,7 @@ import Testing
 @Suite("Delivery of webhooks", .hangLimit) struct WebhookDeliveryTests {
   @Test(
     "a backend that is dead or slow for an hour loses nothing, gets all in order, and costs players no commit",
-    arguments: TestStorage.all)
+    arguments: TestStorage.single)
   func hour(_ store: TestStorage) async throws {
     try await WebhookLab.with(store) { lab in
       var lab = lab
@@ -55,7 +55,7 @@ import Testing
 
   @Test(
     "a server that is killed while events are on their way sends them again under the same ids, in order",
-    arguments: TestStorage.all)
+    arguments: TestStorage.single)
   func restart(_ store: TestStorage) async throws {
     try await WebhookLab.with(store) { lab in
       var lab = lab
@@ -74,7 +74,8 @@ import Testing
     }
   }
 
-  @Test("one player's events wait for the one that the backend refuses; the others' don't", arguments: TestStorage.all)
+  @Test(
+    "one player's events wait for the one that the backend refuses; the others' don't", arguments: TestStorage.single)
   func oneRefused(_ store: TestStorage) async throws {
     try await WebhookLab.with(store, kinds: [.saveArrived]) { lab in
       var lab = lab
@@ -112,7 +113,7 @@ import Testing
     }
   }
 
-  @Test("after 410 nothing comes but one request an hour, and nothing is lost", arguments: TestStorage.all)
+  @Test("after 410 nothing comes but one request an hour, and nothing is lost", arguments: TestStorage.single)
   func gone(_ store: TestStorage) async throws {
     try await WebhookLab.with(store) { lab in
       var lab = lab
@@ -140,7 +141,7 @@ import Testing
 
   @Test(
     "a backend that doesn't answer is tried by one request at a time, in the end once an hour",
-    arguments: TestStorage.all)
+    arguments: TestStorage.single)
   func stopping(_ store: TestStorage) async throws {
     try await WebhookLab.with(store) { lab in
       var lab = lab
@@ -169,7 +170,7 @@ import Testing
 
   @Test(
     "the table is bounded: what is too much or too old becomes dead letters, and these are dropped and counted",
-    arguments: TestStorage.all)
+    arguments: TestStorage.single)
   func bounds(_ store: TestStorage) async throws {
     var limits = WebhookLimits()
     (limits.waiting, limits.dead, limits.rowsAtOnce, limits.sweepEvents) = (100, 50, 16, 10)
@@ -205,7 +206,7 @@ import Testing
 
   @Test(
     "a dead letter that is older than what may wait is sent again all the same, with the time at which it was made",
-    arguments: TestStorage.all)
+    arguments: TestStorage.single)
   func oldLetters(_ store: TestStorage) async throws {
     var limits = WebhookLimits()
     limits.waitingMilliseconds = 6 * WebhookLab.hour
@@ -228,7 +229,7 @@ import Testing
     }
   }
 
-  @Test("one player's many events don't crowd out those of the others", arguments: TestStorage.all)
+  @Test("one player's many events don't crowd out those of the others", arguments: TestStorage.single)
   func crowding(_ store: TestStorage) async throws {
     var limits = WebhookLimits()
     (limits.waiting, limits.dead) = (64, 1_000)
@@ -252,7 +253,7 @@ import Testing
 
   @Test(
     "requests at a time are bounded, and so is what is in memory of many events of few players",
-    arguments: TestStorage.all)
+    arguments: TestStorage.single)
   func parallel(_ store: TestStorage) async throws {
     try await WebhookLab.with(store, kinds: [.saveArrived]) { lab in
       var lab = lab

@@ -16,7 +16,7 @@ import struct KeepsakeReplication.Cursor
 
   @Test(
     "an event is committed with its deed: neither is there if the decision fails or another one was first",
-    arguments: TestStorage.all)
+    arguments: TestStorage.single)
   func together(_ store: TestStorage) async throws {
     try await WebhookLab.with(store) { lab in
       var lab = lab
@@ -63,7 +63,7 @@ import struct KeepsakeReplication.Cursor
 
   @Test(
     "without webhooks nothing is written, and with some only the kinds that an endpoint takes",
-    arguments: TestStorage.all)
+    arguments: TestStorage.single)
   func kinds(_ store: TestStorage) async throws {
     try await WebhookLab.with(store, kinds: [.saveArrived]) { lab in
       var lab = lab
@@ -98,7 +98,7 @@ import struct KeepsakeReplication.Cursor
 
   @Test(
     "what is left of removed webhooks is held to the bounds of dead letters, in steps; others keep what they have",
-    arguments: TestStorage.all)
+    arguments: TestStorage.single)
   func removedWebhooks(_ store: TestStorage) async throws {
     var limits = WebhookLimits()
     (limits.dead, limits.rowsAtOnce) = (20, 8)
@@ -154,7 +154,7 @@ import struct KeepsakeReplication.Cursor
 
   @Test(
     "a version brings one event however often it changes, and a device one however often it comes",
-    arguments: TestStorage.all)
+    arguments: TestStorage.single)
   func once(_ store: TestStorage) async throws {
     try await WebhookLab.with(store, kinds: [.saveArrived, .deviceAdded]) { lab in
       var lab = lab
@@ -175,7 +175,7 @@ import struct KeepsakeReplication.Cursor
 
   @Test(
     "a slot with two versions is told of after ten minutes and once; one that was merged before isn't",
-    arguments: TestStorage.all)
+    arguments: TestStorage.single)
   func conflicts(_ store: TestStorage) async throws {
     try await WebhookLab.with(store, kinds: [.conflictOpen]) { lab in
       var lab = lab
@@ -212,7 +212,7 @@ import struct KeepsakeReplication.Cursor
     }
   }
 
-  @Test("conflicts that were open before anybody was told of any are told of, too", arguments: TestStorage.all)
+  @Test("conflicts that were open before anybody was told of any are told of, too", arguments: TestStorage.single)
   func olderConflicts(_ store: TestStorage) async throws {
     try await WebhookLab.with(store, kinds: [.conflictOpen]) { lab in
       var lab = lab
@@ -229,7 +229,7 @@ import struct KeepsakeReplication.Cursor
 
   @Test(
     "what was noted of conflicts is forgotten when nobody is told of any, so that it hides no later one",
-    arguments: TestStorage.all)
+    arguments: TestStorage.single)
   func conflictMeanwhile(_ store: TestStorage) async throws {
     try await WebhookLab.with(store, kinds: [.conflictOpen]) { lab in
       var lab = lab
@@ -254,7 +254,7 @@ import struct KeepsakeReplication.Cursor
 
   @Test(
     "of a deleted player one event is left, without the id, after what was on its way; others keep theirs",
-    arguments: TestStorage.all)
+    arguments: TestStorage.single)
   func deletion(_ store: TestStorage) async throws {
     try await WebhookLab.with(store) { lab in
       var lab = lab

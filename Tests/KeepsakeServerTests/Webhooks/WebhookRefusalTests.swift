@@ -10,7 +10,7 @@ import Testing
 @Suite("Refused webhooks", .hangLimit) struct WebhookRefusalTests {
   @Test(
     "however many players' events are refused for good, the others' come at once, and these are sent ever less often",
-    arguments: [8, 12, 16] as [UInt64], TestStorage.all)
+    arguments: [8, 12, 16] as [UInt64], TestStorage.single)
   func manyRefused(_ count: UInt64, _ store: TestStorage) async throws {
     try await WebhookLab.with(store, kinds: [.saveArrived]) { lab in
       var lab = lab

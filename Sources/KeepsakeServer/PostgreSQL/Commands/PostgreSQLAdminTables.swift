@@ -22,6 +22,10 @@ struct PostgreSQLAdminTables: AdminTables {
 
   func change(_ change: AdminKeyChange, auditing entry: AuditEntry, _ check: ([AdminKey]) throws -> Void) throws {
     try transaction { transaction in
+      let name = try transaction.run("SELECT name FROM shard_self WHERE id = 1").first?.text(0)
+      guard name == nil || name == ShardBinding.home else {
+        throw ServerError(.configuration, "This database is a shard of a cloud: its admin keys are in home.")
+      }
       try transaction.append(entry)
       try check(try transaction.run([PostgreSQLTransaction.adminKeys])[0].map(AdminKey.init))
       try transaction.change(change)

@@ -52,7 +52,7 @@ struct PostgreSQLBankTables: BankTables {
 extension BankPage {
   static func statement(after container: ContainerID?) -> PostgreSQLStatement {
     PostgreSQLStatement(
-      "SELECT id, bank FROM container WHERE id > $1 AND bank IS NOT NULL ORDER BY id LIMIT $2",
+      "SELECT id, bank FROM container WHERE id > $1 AND bank IS NOT NULL AND revision >= 0 ORDER BY id LIMIT $2",
       [.bytes(container?.bytes ?? Data()), .int(Int64(size))])
   }
 
@@ -67,6 +67,7 @@ extension CloudDatabase {
     do {
       let connection = try PostgreSQLConnection(PostgreSQLSettings(address))
       try PostgreSQLSchema.requireCurrent(connection)
+      try refuseShards(connection)
       return try BankStatus(hasGeneration: false, player: player) { body in
         try PostgreSQLTransaction.run(on: connection) { try body(PostgreSQLBankTables(transaction: $0)) }
       }
@@ -75,18 +76,37 @@ extension CloudDatabase {
     }
   }
 
+  /// Refuses what would look at some of the players only.
+  private static func refuseShards(_ connection: PostgreSQLConnection) throws {
+    guard try connection.run([ShardBinding.spreading])[0].first == nil else {
+      throw ServerError(
+        .configuration,
+        """
+        The players of this cloud are spread over several databases, at whose banks this command can't look yet. \
+        keepsake bank restored can be used with the cloud's own database.
+        """)
+    }
+  }
+
   /// Opens the database for what touches no content, and closes it whatever `body` does.
   ///
-  /// - Parameter mayMigrate: Whether tables of an older version are brought to their newest state. Servers that run may
-  ///   be unable to go on then.
+  /// - Parameters:
+  ///   - mayMigrate: Whether tables of an older version are brought to their newest state. Servers that run may be
+  ///     unable to go on then.
+  ///   - concernsPlayers: Whether `body` looks at players, and not only at what is of the whole cloud.
   static func with<Result: Sendable>(
-    _ address: String, mayMigrate: Bool, logger: Logger, _ body: (PostgreSQLStorage) async throws -> Result
+    _ address: String, mayMigrate: Bool, concernsPlayers: Bool, logger: Logger,
+    _ body: (PostgreSQLStorage) async throws -> Result
   ) async throws -> Result {
     do {
-      if !mayMigrate { try PostgreSQLSchema.requireCurrent(try PostgreSQLConnection(PostgreSQLSettings(address))) }
+      if !mayMigrate {
+        let connection = try PostgreSQLConnection(PostgreSQLSettings(address))
+        try PostgreSQLSchema.requireCurrent(connection)
+        if concernsPlayers { try refuseShards(connection) }
+      }
       let storage = try await PostgreSQLStorage(
-        PostgreSQLSettings(address), connections: 2, contents: nil, clock: ServerConfiguration.systemClock,
-        logger: logger)
+        PostgreSQLSettings(address), connections: 2, contents: nil, shards: concernsPlayers ? [] : nil,
+        clock: ServerConfiguration.systemClock, logger: logger)
       do {
         let result = try await body(storage)
         try await storage.close()

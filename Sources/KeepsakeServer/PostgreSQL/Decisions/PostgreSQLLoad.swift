@@ -82,11 +82,14 @@ struct PostgreSQLLoad {
   // MARK: The container and its devices
 
   private mutating func addContainer(_ reads: ReadSet, _ deletedMark: Data) {
+    let id = ContainerID(bytes: container)
     // First: what others read depends on where the container is.
     add("SELECT epoch, seq, mark, revision, used FROM container WHERE id = $1") { rows, snapshot in
       guard let row = rows.first else { return }
       snapshot.position = Cursor(
         epoch: try row.unsigned(0), seq: try row.unsigned(1), mark: try row.unsigned(2))
+      // Another database has it, or will have it in a moment.
+      if try row.int(3) < 0 { throw NotHere(id) }
       snapshot.revision = try row.unsigned(3)
       snapshot.used = try row.int(4)
     }

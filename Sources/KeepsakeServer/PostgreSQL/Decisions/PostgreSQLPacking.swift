@@ -16,8 +16,8 @@ struct PostgreSQLPacking: PackedRuns {
   /// Packs the oldest decisions if enough of them are older than those whose details are kept. What is decided stays
   /// the same; but who decides about the container meanwhile begins anew.
   func packOldest(keeping detailed: Int64) throws {
-    let turn = try run("UPDATE container SET revision = revision + 1 WHERE id = $1")
-    // Everything of the player may have been deleted.
+    let turn = try run("UPDATE container SET revision = revision + 1 WHERE id = $1 AND revision >= 0")
+    // Everything of the player may have been deleted, or lives in another database by now, which packs it.
     guard turn.count > 0, let span = try run(Self.span).first,
       let end = try PackedDecisions.packedBefore(span, keeping: detailed)
     else { return }

@@ -1,0 +1,231 @@
+#if Cloud && PostgreSQL
+import Foundation
+import KeepsakePostgreSQL
+import KeepsakeReplication
+import Synchronization
+
+/// Says in which database each container lives: the table `placement` of home, and what was read of it before.
+///
+/// What is remembered may be old. That does no harm: a database that a container has left knows it (`NotHere`).
+final class ShardDirectory: Sendable {
+  /// Containers whose shards are remembered: some 10 MB.
+  private static let remembered = 200_000
+
+  let home: PostgreSQLStorage
+  private struct State {
+    var shards: [ContainerID: String] = [:]
+    /// Those that new players get, by name.
+    var open: [String] = []
+  }
+  private let state = Mutex(State())
+
+  init(home: PostgreSQLStorage) { self.home = home }
+
+  // MARK: Where containers are
+
+  /// Returns where a container lives. One that is new gets a place, unless everything of its player was deleted: of
+  /// that, each database knows.
+  func shard(of container: ContainerID) async throws -> String {
+    if let known = state.withLock({ $0.shards[container] }) { return known }
+    if let found = try await placement(of: container) { return remember(container, found.shard) }
+    let open = state.withLock(\.open)
+    // Identifiers are random, so that the players are spread evenly.
+    let number = container.bytes.reduce(UInt64(0)) { $0 &* 31 &+ UInt64($1) }
+    return try await place(container, at: open.isEmpty ? ShardBinding.home : open[Int(number % UInt64(open.count))])
+  }
+
+  /// Has a container live at a shard, unless it lives somewhere already.
+  ///
+  /// - Returns: Where it lives.
+  func place(_ container: ContainerID, at shard: String) async throws -> String {
+    // Those who were here before there were several shards live at home.
+    let insert = PostgreSQLStatement(
+      """
+      INSERT INTO placement (container, shard, generation, since)
+      SELECT $1, CASE WHEN EXISTS (SELECT 1 FROM container WHERE id = $1) THEN $3::bytea ELSE $2::bytea END,
+        0, \(Placement.now)
+      WHERE NOT EXISTS (SELECT 1 FROM retired WHERE container = $4 AND device = '')
+      ON CONFLICT (container) DO NOTHING
+      """,
+      [
+        .bytes(container.bytes), .name(shard), .name(ShardBinding.home), .bytes(container.deletedMark),
+      ])
+    _ = try await home.run([insert])
+    guard let found = try await placement(of: container) else { return ShardBinding.home }
+    return remember(container, found.shard)
+  }
+
+  @discardableResult
+  private func remember(_ container: ContainerID, _ shard: String) -> String {
+    state.withLock { state in
+      if state.shards.count >= Self.remembered { state.shards.removeAll() }
+      state.shards[container] = shard
+    }
+    return shard
+  }
+
+  func forget(_ container: ContainerID) { state.withLock { _ = $0.shards.removeValue(forKey: container) } }
+
+  /// Returns what the directory says now; nil for a container that isn't in it.
+  func placement(of container: ContainerID) async throws -> Placement? {
+    let statement = PostgreSQLStatement(
+      "SELECT \(Placement.columns) FROM placement WHERE container = $1", [.bytes(container.bytes)])
+    return try await home.read([statement])[0].first.map { try Placement($0) }
+  }
+
+  /// Returns containers with something unfinished: a move that was abandoned, rows that were left, a deletion.
+  func unfinished(limit: Int) async throws -> [ContainerID] {
+    let limit = PostgreSQLValue.int(Int64(limit))
+    let before = "\(Placement.now) - \(Placement.leaseMilliseconds)"
+    let answers = try await home.read([
+      PostgreSQLStatement(
+        "SELECT container FROM placement WHERE moving_to IS NOT NULL AND since < \(before) LIMIT $1", [limit]),
+      PostgreSQLStatement(
+        "SELECT container FROM placement WHERE left_at IS NOT NULL AND since < \(before) LIMIT $1", [limit]),
+      PostgreSQLStatement(
+        "SELECT container FROM placement WHERE deleting IS NOT NULL AND deleting < \(before) LIMIT $1", [limit]),
+    ])
+    return try answers.flatMap { try $0.map { try $0.identifier(0) } }
+  }
+
+  // MARK: Shards
+
+  /// Learns which shards new players get.
+  func refresh() async throws {
+    let statement = PostgreSQLStatement("SELECT name FROM shard WHERE is_open = 1 ORDER BY name")
+    let open = try await home.read([statement])[0].map { try $0.text(0) }
+    state.withLock { $0.open = open }
+  }
+
+  /// Enters shards, open for new players.
+  ///
+  /// - Returns: Whether the cloud had none before.
+  func enter(_ names: [String]) async throws -> Bool {
+    try await home.transaction { transaction in
+      let known = try Set(transaction.run("SELECT name FROM shard").map { try $0.text(0) })
+      for name in names where !known.contains(name) {
+        try transaction.run("INSERT INTO shard (name, is_open) VALUES ($1, 1)", [.name(name)])
+      }
+      if !known.isSuperset(of: names) { _ = try transaction.run([ShardBinding.refusingOlder]) }
+      return known.isEmpty
+    }
+  }
+
+  /// - Returns: Of each shard, whether new players get it.
+  func shards() async throws -> [String: Bool] {
+    let statement = PostgreSQLStatement("SELECT name, is_open FROM shard")
+    let rows = try await home.read([statement])[0].map { (try $0.text(0), try $0.int(1) == 1) }
+    return Dictionary(rows) { $1 }
+  }
+
+  /// Has new players get a shard, or not.
+  ///
+  /// - Throws: `ServerError` with `configuration` if it is the last open one.
+  func setOpen(_ isOpen: Bool, _ name: String) async throws {
+    try await home.transaction { transaction in
+      // All rows, so that of two that close the last two shards, one is begun anew.
+      try transaction.run(
+        "UPDATE shard SET is_open = CASE WHEN name = $1 THEN $2 ELSE is_open END",
+        [.name(name), .int(isOpen ? 1 : 0)])
+      guard try transaction.run("SELECT 1::bigint FROM shard WHERE is_open = 1 LIMIT 1").first != nil else {
+        throw ServerError(
+          .configuration, "\(name) is the only shard that new players get: open another one first.")
+      }
+    }
+  }
+
+  // MARK: Moves
+
+  /// Enters that a family is being moved.
+  ///
+  /// - Returns: The move's generation; nil if one of them isn't where it was, or something of it is unfinished.
+  func begin(_ family: [ContainerID], from shard: String, to target: String) async throws -> Int64? {
+    try await home.transaction { transaction in
+      let ids = PostgreSQLValue.list(family.map(\.bytes))
+      let newest = try transaction.run(
+        "SELECT coalesce(max(generation), 0) FROM placement WHERE container = ANY($1)", [ids]
+      ).first?.int(0)
+      let next = (newest ?? 0) + 1
+      let begun = try transaction.run(
+        """
+        UPDATE placement SET moving_to = $3, generation = $4, since = \(Placement.now)
+        WHERE container = ANY($1) AND shard = $2 AND moving_to IS NULL AND left_at IS NULL AND deleting IS NULL
+        """, [ids, .name(shard), .name(target), .int(next)])
+      if begun.count == family.count { return next }
+      // Undoes what was begun.
+      throw Unready()
+    }
+  }
+
+  /// Something of a container is unfinished.
+  struct Unready: Error {}
+
+  /// Says that a mover is alive.
+  ///
+  /// - Throws: `Overtaken` if the move was undone.
+  func renew(_ family: [ContainerID], _ generation: Int64) async throws {
+    let statement = PostgreSQLStatement(
+      """
+      UPDATE placement SET since = \(Placement.now)
+      WHERE container = ANY($1) AND generation = $2 AND moving_to IS NOT NULL
+      """, [.list(family.map(\.bytes)), .int(generation)])
+    guard try await home.run([statement])[0].count == family.count else { throw ShardMover.Overtaken() }
+  }
+
+  /// Makes a family live at its new shard, all of it or nothing: this decides.
+  ///
+  /// - Throws: `Overtaken` if the move was undone.
+  func decide(_ family: [ContainerID], from shard: String, to target: String, _ generation: Int64) async throws {
+    try await home.transaction { transaction in
+      let decided = try transaction.run(
+        """
+        UPDATE placement SET shard = $3, moving_to = NULL, left_at = $2, since = \(Placement.now)
+        WHERE container = ANY($1) AND shard = $2 AND generation = $4 AND moving_to = $3
+        """, [.list(family.map(\.bytes)), .name(shard), .name(target), .int(generation)])
+      guard decided.count == family.count else { throw ShardMover.Overtaken() }
+    }
+    for container in family { remember(container, target) }
+  }
+
+  /// Ends a container's part of a move that wasn't decided.
+  ///
+  /// - Parameter generation: The move's, which ends it in any case; nil to end it only if it was abandoned.
+  /// - Returns: Whether it was ended by this.
+  func undo(_ container: ContainerID, _ generation: Int64?) async throws -> Bool {
+    let statement = PostgreSQLStatement(
+      """
+      UPDATE placement SET moving_to = NULL, left_at = moving_to, generation = generation + 1, since = \(Placement.now)
+      WHERE container = $1 AND moving_to IS NOT NULL AND (
+        generation = $2::bigint
+        OR ($2::bigint IS NULL AND since < \(Placement.now) - \(Placement.leaseMilliseconds)))
+      """, [.bytes(container.bytes), .int(generation)])
+    return try await home.run([statement])[0].count > 0
+  }
+
+  /// Says that a shard has nothing more of a container.
+  func cleaned(_ container: ContainerID, at shard: String, _ generation: Int64) async throws {
+    let statement = PostgreSQLStatement(
+      "UPDATE placement SET left_at = NULL WHERE container = $1 AND left_at = $2 AND generation = $3",
+      [.bytes(container.bytes), .name(shard), .int(generation)])
+    _ = try await home.run([statement])
+  }
+
+  // MARK: Deletions
+
+  /// Enters that everything of a player is being deleted, or that it isn't any more.
+  func setDeleting(_ isDeleting: Bool, _ containers: [ContainerID]) async throws {
+    let statement = PostgreSQLStatement(
+      "UPDATE placement SET deleting = \(isDeleting ? Placement.now : "NULL") WHERE container = ANY($1)",
+      [.list(containers.map(\.bytes))])
+    _ = try await home.run([statement])
+  }
+
+  /// Forgets containers of which everything was deleted.
+  func remove(_ containers: [ContainerID]) async throws {
+    let statement = PostgreSQLStatement(
+      "DELETE FROM placement WHERE container = ANY($1)", [.list(containers.map(\.bytes))])
+    _ = try await home.run([statement])
+    for container in containers { forget(container) }
+  }
+}
+#endif

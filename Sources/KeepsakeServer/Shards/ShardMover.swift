@@ -1,0 +1,289 @@
+#if Cloud && PostgreSQL
+import Foundation
+import HTTPTypes
+import KeepsakePostgreSQL
+import KeepsakeReplication
+import Logging
+
+/// Moves players between the databases of a cloud, a family at a time: a container of a game, and those that it shares
+/// with others. Any number of movers may do so at a time, and each may end at any line.
+///
+/// A move is a row of home's directory with a generation. In a database a container is moved only by who has its newest
+/// generation there, so that a mover that stood still does nothing when it goes on; and nobody else changes it as long
+/// as it is fenced, which its revision says by being negative.
+struct ShardMover: Sendable {
+  /// What has been done when a move comes to a line.
+  enum Step: CaseIterable, Sendable {
+    case begun, fenced, copied, verified, decided, live, removed
+  }
+  /// Somebody else has undone a move, or has taken it over.
+  struct Overtaken: Error {}
+  /// A player of the family was deleted, or the family has another member by now.
+  private struct Changed: Error {}
+  /// Ends a move as if its process had been killed. Thrown by tests.
+  struct Killed: Error {}
+
+  private static let attempts = 20
+  /// More players than this don't share containers with each other.
+  private static let largestFamily = 1_000
+  let directory: ShardDirectory
+  let shards: [String: PostgreSQLStorage]
+  /// After this time every server knows the bans of the database to which a player was moved. Shorter in tests.
+  var banPause = Duration.milliseconds(2_500)
+  /// Called after each step.
+  var reached: @Sendable (Step) async throws -> Void = { _ in }
+
+  func storage(_ name: String) throws -> PostgreSQLStorage {
+    if let storage = shards[name] { return storage }
+    throw ServerError(
+      .configuration, "A player is in the shard \(name): name it with --shard \(name)=postgres://...")
+  }
+
+  // MARK: Moving
+
+  /// Moves a container and its family to a shard.
+  ///
+  /// - Returns: Which containers were moved; none if they are there already, or everything of the player was deleted.
+  /// - Throws: `APIError` with `busy` while others move it, or change what it is shared with; `ServerError`;
+  ///   `PostgreSQLError`. Nothing was moved, unless the move was decided: it is then finished by anybody.
+  func move(familyOf container: ContainerID, to name: String) async throws -> [ContainerID] {
+    let target = try storage(name)
+    for attempt in 0..<Self.attempts {
+      directory.forget(container)
+      let from = try await directory.shard(of: container)
+      guard from != name, try await directory.placement(of: container) != nil else { return [] }
+      let source = try storage(from)
+      do {
+        let family = try await family(of: container, at: source)
+        for one in family {
+          directory.forget(one)
+          // Also those that have been here since there was only one database.
+          _ = try await directory.shard(of: one)
+          try await settle(one, cleans: true)
+        }
+        guard let generation = try await directory.begin(family, from: from, to: name) else { continue }
+        let moved = Move(family: family, from: source, to: target, names: (from, name), generation: generation)
+        try await run(moved)
+        return family
+      } catch is Changed {
+      } catch is ShardDirectory.Unready {
+      } catch is Overtaken {
+      } catch is NotHere {
+      }
+      try await PostgreSQLPool.pause(after: attempt)
+    }
+    throw Self.busy
+  }
+
+  static let busy = APIError(
+    .serviceUnavailable, .busy, "This player is being moved to another database.", retryAfterSeconds: 1)
+
+  private struct Move: Sendable {
+    var family: [ContainerID]
+    var from: PostgreSQLStorage
+    var to: PostgreSQLStorage
+    var names: (from: String, to: String)
+    var generation: Int64
+  }
+
+  private func run(_ move: Move) async throws {
+    do {
+      try await reached(.begun)
+      try await fence(move)
+      try await reached(.fenced)
+      try await copy(move)
+      try await decide(move)
+    } catch let error where !(error is Killed) {
+      await giveUp(move)
+      throw error
+    }
+    try await reached(.decided)
+    do {
+      try await finish(move)
+    } catch is Overtaken {
+      // Somebody else has finished it.
+    }
+    try await reached(.removed)
+  }
+
+  private func finish(_ move: Move) async throws {
+    for container in move.family {
+      try await enliven(container, at: move.to, move.generation)
+    }
+    try await reached(.live)
+    // As long as not every server has read them where they are now, they must be found where they were.
+    if try await hasBan(move) { try await Task.sleep(for: banPause) }
+    for container in move.family {
+      try await ShardCopy.remove(container, from: move.from, move.generation)
+      try await directory.cleaned(container, at: move.names.from, move.generation)
+    }
+  }
+
+  /// What is of a move that failed before it was decided. Whatever this can't do, others do when its lease is over.
+  private func giveUp(_ move: Move) async {
+    do {
+      for container in move.family {
+        if try await directory.undo(container, move.generation) { try await settle(container, cleans: true) }
+      }
+    } catch {
+      directory.home.logger.failure("A move that failed is undone later", error)
+    }
+  }
+
+  /// Fences a family in the database that it leaves, in one transaction, as long as it is as it was.
+  private func fence(_ move: Move) async throws {
+    do {
+      try await move.from.transaction { transaction in
+        for container in move.family {
+          // First, so that whoever has a container's turn is before this or after it.
+          _ = try transaction.run([ShardCopy.taking(container, move.generation)])
+          let fenced = try transaction.run(
+            "UPDATE container SET revision = -revision - 1 WHERE id = $1 AND revision >= 0",
+            [.bytes(container.bytes)])
+          if fenced.count > 0 { continue }
+          if try transaction.isDeleted(container) { throw Changed() }
+          // It has a place, and nothing there yet; or was fenced by a move that ended.
+          try transaction.run(
+            """
+            INSERT INTO container (id, epoch, seq, mark, revision, used) VALUES ($1, 0, 0, 0, -1, 0)
+            ON CONFLICT (id) DO NOTHING
+            """, [.bytes(container.bytes)])
+        }
+        let family = try Self.family(of: move.family, limit: Self.largestFamily) { try transaction.run([$0])[0] }
+        guard family == Set(move.family) else { throw Changed() }
+      }
+    } catch let error as PostgreSQLError where error.state == .divisionByZero {
+      throw Overtaken()
+    }
+  }
+
+  private func copy(_ move: Move) async throws {
+    let lease = Lease(directory: directory, family: move.family, generation: move.generation)
+    for container in move.family {
+      let copy = ShardCopy(
+        source: move.from, target: move.to, container: container, generation: move.generation
+      ) { try await lease.renew() }
+      var digests = try await copy.copy()
+      try await reached(.copied)
+      do {
+        try await copy.verify(digests)
+      } catch let error as ServerError where error.code == .damaged {
+        // What has expired may have been swept in one of the two in the meantime.
+        digests = try await copy.copy()
+        try await copy.verify(digests)
+      }
+    }
+    try await lease.renew()
+    try await reached(.verified)
+  }
+
+  private func decide(_ move: Move) async throws {
+    do {
+      try await directory.decide(move.family, from: move.names.from, to: move.names.to, move.generation)
+    } catch let error as PostgreSQLError {
+      guard case .unknownOutcome = error else { throw error }
+      for container in move.family {
+        let found = try await directory.placement(of: container)
+        guard found?.shard == move.names.to, found?.generation == move.generation else { throw Overtaken() }
+      }
+    }
+  }
+
+  private func hasBan(_ move: Move) async throws -> Bool {
+    let statement = PostgreSQLStatement(
+      "SELECT 1::bigint FROM ban WHERE container = ANY($1) LIMIT 1", [.list(move.family.map(\.bytes))])
+    return try await move.to.read([statement])[0].first != nil
+  }
+
+  // MARK: Families
+
+  /// Returns all containers that have to be in one database with a container.
+  func family(of container: ContainerID, at storage: PostgreSQLStorage) async throws -> [ContainerID] {
+    let found = try await storage.transaction { transaction in
+      try Self.family(of: [container], limit: Self.largestFamily) { try transaction.run([$0])[0] }
+    }
+    return found.sorted()
+  }
+
+  private static func family(
+    of containers: [ContainerID], limit: Int, _ run: (PostgreSQLStatement) throws -> PostgreSQLRows
+  ) throws -> Set<ContainerID> {
+    var (all, new) = (Set(containers), Set(containers))
+    while !new.isEmpty {
+      let ids = PostgreSQLValue.list(new.map(\.bytes))
+      var found: Set<ContainerID> = []
+      for table in ["shared", "shared_device"] {
+        let statement = PostgreSQLStatement(
+          "SELECT DISTINCT parent, container FROM \(table) WHERE parent = ANY($1) OR container = ANY($1)", [ids])
+        for row in try run(statement) { found.formUnion([try row.identifier(0), try row.identifier(1)]) }
+      }
+      new = found.subtracting(all)
+      all.formUnion(new)
+      guard all.count <= limit else {
+        throw ServerError(
+          .overloaded, "More than \(limit) players share containers with each other: they can't be moved.")
+      }
+    }
+    return all
+  }
+
+  // MARK: Mending
+
+  /// Makes a container live where the directory says that it lives, and undoes a move that nobody goes on with.
+  ///
+  /// - Parameter cleans: Whether to remove rows that an earlier move has left, too.
+  /// - Throws: `APIError` with `busy` while a move is under way; `Overtaken`.
+  func settle(_ container: ContainerID, cleans: Bool) async throws {
+    directory.forget(container)
+    guard var found = try await directory.placement(of: container) else { return }
+    if found.movingTo != nil {
+      guard found.isAbandoned else { throw Self.busy }
+      guard try await directory.undo(container, nil), let undone = try await directory.placement(of: container) else {
+        throw Self.busy
+      }
+      directory.home.logger.notice("A move that nobody went on with is undone")
+      found = undone
+    }
+    try await enliven(container, at: storage(found.shard), found.generation)
+    guard cleans, let left = found.leftAt else { return }
+    try await ShardCopy.remove(container, from: storage(left), found.generation)
+    try await directory.cleaned(container, at: left, found.generation)
+  }
+
+  /// Makes a container live in the database in which the directory says that it lives.
+  ///
+  /// - Throws: `ServerError` with `damaged` if the directory is older than the database; `Overtaken`.
+  func enliven(_ container: ContainerID, at storage: PostgreSQLStorage, _ generation: Int64) async throws {
+    let id: [PostgreSQLValue] = [.bytes(container.bytes)]
+    let newest = PostgreSQLStatement("SELECT generation FROM fence WHERE container = $1", id)
+    if let found = try await storage.read([newest])[0].first?.int(0), found > generation {
+      guard let now = try await directory.placement(of: container), now.generation < found else { throw Overtaken() }
+      throw ServerError(
+        .damaged, "The directory of home is older than a shard: it was set back to a backup. A player can't be found.")
+    }
+    try await ShardCopy.run(
+      [
+        ShardCopy.taking(container, generation),
+        PostgreSQLStatement("UPDATE container SET revision = -revision WHERE id = $1 AND revision < 0", id),
+      ], in: storage)
+  }
+}
+
+/// Says now and then that a mover is alive.
+private actor Lease {
+  let directory: ShardDirectory
+  let family: [ContainerID]
+  let generation: Int64
+  private var renewed = ContinuousClock.now
+
+  init(directory: ShardDirectory, family: [ContainerID], generation: Int64) {
+    (self.directory, self.family, self.generation) = (directory, family, generation)
+  }
+
+  func renew() async throws {
+    guard ContinuousClock.now - renewed > .seconds(2) else { return }
+    try await directory.renew(family, generation)
+    renewed = .now
+  }
+}
+#endif

@@ -1,0 +1,69 @@
+#if Cloud && PostgreSQL
+import Foundation
+import KeepsakePostgreSQL
+import KeepsakeReplication
+
+/// Pairing codes and recovery codes. Whose a code is isn't known, so that all databases are asked; it is then used in
+/// the one in which its player lives.
+extension ShardedStorage {
+  func putPairing(_ pairing: Pairing, for device: DeviceID, now: Int64) async throws {
+    try await at(pairing.container) { try await $0.putPairing(pairing, for: device, now: now) }
+  }
+
+  func join(
+    _ code: Data, by right: EntryRight, as device: DeviceID, name: String, now: Int64
+  ) async throws -> DeviceIdentity? {
+    // Of two players that have drawn the same code, the later one has it, as in one database.
+    let statement = PostgreSQLStatement(
+      "SELECT container, expires FROM pairing WHERE app = $1 AND code = $2", [.bytes(right.scope.bytes), .bytes(code)])
+    let holders = try await find { try await Self.holders(statement, in: $0) }
+    guard let holder = holders.max(by: { $0.number < $1.number })?.container ?? right.parent?.container else {
+      return nil
+    }
+    return try await at(holder, with: right.parent.map { [$0.container] } ?? []) {
+      try await $0.join(code, by: right, as: device, name: name, now: now)
+    }
+  }
+
+  func recovery(of container: ContainerID) async throws -> RecoveryFacts {
+    try await at(container) { try await $0.recovery(of: container) }
+  }
+
+  func putRecovery(_ code: ContentHash, by identity: DeviceIdentity, scope: AppID, now: Int64) async throws {
+    try await refuseOther(code, than: identity.container)
+    try await at(identity.container) { try await $0.putRecovery(code, by: identity, scope: scope, now: now) }
+  }
+
+  func recover(
+    _ recovery: Recovery, as device: DeviceID, now: Int64, mayRecover: @escaping @Sendable (AppID) -> Bool
+  ) async throws -> DeviceIdentity? {
+    let statement = PostgreSQLStatement(
+      "SELECT container, created FROM recovery WHERE code = $1 OR (used = $1 AND code = $2)",
+      [.bytes(recovery.code.bytes), .bytes(recovery.next.bytes)])
+    // Two players have one code only if somebody has made it up: the first one has it.
+    let holders = try await find { try await Self.holders(statement, in: $0) }
+    guard let holder = holders.min(by: { $0.number < $1.number })?.container ?? recovery.right.parent?.container else {
+      return nil
+    }
+    try await refuseOther(recovery.next, than: holder)
+    return try await at(holder, with: recovery.right.parent.map { [$0.container] } ?? []) {
+      try await $0.recover(recovery, as: device, now: now, mayRecover: mayRecover)
+    }
+  }
+
+  /// Finds the containers that have something, each with a number.
+  private static func holders(
+    _ statement: PostgreSQLStatement, in storage: PostgreSQLStorage
+  ) async throws -> [(container: ContainerID, number: Int64)] {
+    try await storage.read([statement])[0].map { (container: try $0.identifier(0), number: try $0.int(1)) }
+  }
+
+  /// - Throws: `APIError.codeTaken` if another player has this recovery code.
+  private func refuseOther(_ code: ContentHash, than container: ContainerID) async throws {
+    let statement = PostgreSQLStatement(
+      "SELECT container, created FROM recovery WHERE code = $1", [.bytes(code.bytes)])
+    let holders = try await ask { try await Self.holders(statement, in: $0) }.flatMap(\.answer)
+    if holders.contains(where: { $0.container != container }) { throw APIError.codeTaken }
+  }
+}
+#endif

@@ -1,0 +1,126 @@
+#if Cloud && PostgreSQL
+import Foundation
+import KeepsakePostgreSQL
+import KeepsakeReplication
+
+/// Identities. Home has each of them, and says to whose container it leads; what else is known of it is where that
+/// container lives.
+extension ShardedStorage {
+  func identities(of container: ContainerID) async throws -> [LinkedIdentity] {
+    try await at(container) { try await $0.identities(of: container) }
+  }
+
+  func link(_ identity: VerifiedIdentity, to device: DeviceIdentity, now: Int64) async throws -> IdentityLink {
+    try await removeVoid(identity.id, besides: device.container)
+    return try await at(device.container) { storage in
+      if storage.isHome { return try await storage.link(identity, to: device, now: now) }
+      if try await self.isUsed(identity, byOtherThan: device.device, now: now) { return .used }
+      let before = try await self.holder(of: identity.id)
+      guard try await self.claim(identity, for: device, now: now) else { return .taken }
+      let link = try await storage.link(identity, to: device, now: now)
+      guard case .linked = link else {
+        if before == nil { try await self.release(identity.id, Holder(device)) }
+        return link
+      }
+      // Between the two, another player may have taken it for one that leads nowhere.
+      guard try await self.claim(identity, for: device, now: now) else {
+        _ = try await storage.unlink(identity.id, by: device)
+        return .taken
+      }
+      try await self.recordUses(identity, by: device.device, now: now)
+      return link
+    }
+  }
+
+  func signIn(
+    with identity: VerifiedIdentity, by device: DeviceIdentity, as new: NewDevice, now: Int64
+  ) async throws -> IdentitySignIn {
+    let holder = try await holder(of: identity.id)?.container
+    // Its transaction needs both: the one that asks comes to the other, and has less to carry as a rule.
+    let others = holder == nil || holder == device.container ? [] : [device.container]
+    return try await at(holder ?? device.container, with: others) { storage in
+      if !storage.isHome, try await self.isUsed(identity, byOtherThan: device.device, now: now) { return .used }
+      let signIn = try await storage.signIn(with: identity, by: device, as: new, now: now)
+      if !storage.isHome, case .joined = signIn {
+        try await self.recordUses(identity, by: device.device, now: now)
+      }
+      return signIn
+    }
+  }
+
+  func unlink(_ identity: ContentHash, by device: DeviceIdentity) async throws -> Bool {
+    try await at(device.container) { storage in
+      let holder = try await self.holder(of: identity)
+      let isGone = try await storage.unlink(identity, by: device)
+      // Also if this was done before: whatever has ended the first attempt, home mustn't keep it.
+      if !storage.isHome, let holder, holder.container == device.container {
+        try await self.release(identity, holder)
+      }
+      return isGone
+    }
+  }
+
+  // MARK: Home
+
+  /// To whose container an identity leads, and the device that has linked it or is about to: who removes that removes
+  /// no later one.
+  struct Holder: Hashable, Sendable {
+    var container: ContainerID
+    var device: DeviceID
+
+    init(_ container: ContainerID, _ device: DeviceID) { (self.container, self.device) = (container, device) }
+    init(_ identity: DeviceIdentity) { self.init(identity.container, identity.device) }
+  }
+
+  func holder(of identity: ContentHash) async throws -> Holder? {
+    let statement = PostgreSQLStatement(
+      "SELECT container, device FROM identity WHERE id = $1", [.bytes(identity.bytes)])
+    return try await home.read([statement])[0].first.map { Holder(try $0.identifier(0), try $0.identifier(1)) }
+  }
+
+  /// Enters in home to whose container an identity leads, unless it leads to another one.
+  ///
+  /// - Returns: Whether it leads to this one.
+  private func claim(_ identity: VerifiedIdentity, for device: DeviceIdentity, now: Int64) async throws -> Bool {
+    let statement = PostgreSQLStatement(
+      """
+      INSERT INTO identity (id, container, app, player, issuer, device, created) VALUES ($1, $2, $3, $4, $5, $6, $7)
+      ON CONFLICT (id) DO UPDATE SET device = excluded.device WHERE identity.container = excluded.container
+      """,
+      [
+        .bytes(identity.id.bytes), .bytes(device.container.bytes), .bytes(device.app.bytes),
+        .bytes(device.player.bytes), .bytes(Data(identity.issuer.utf8)), .bytes(device.device.bytes), .int(now),
+      ])
+    return try await home.read([statement])[0].count > 0
+  }
+
+  func release(_ identity: ContentHash, _ holder: Holder) async throws {
+    let statement = PostgreSQLStatement(
+      "DELETE FROM identity WHERE id = $1 AND container = $2 AND device = $3",
+      [.bytes(identity.bytes), .bytes(holder.container.bytes), .bytes(holder.device.bytes)])
+    _ = try await home.read([statement])
+  }
+
+  /// Removes from home that an identity leads to a player who doesn't have it: a link that was ended half-way, or one
+  /// that was removed with its device.
+  private func removeVoid(_ identity: ContentHash, besides container: ContainerID) async throws {
+    guard let holder = try await holder(of: identity), holder.container != container else { return }
+    let isVoid = try await at(holder.container) { storage in
+      if storage.isHome { return false }
+      return try await !storage.identities(of: holder.container).contains { $0.id == identity }
+    }
+    if isVoid { try await release(identity, holder) }
+  }
+
+  /// Whether another device has used the proof, in any database. It is from now on no good for another one.
+  private func isUsed(
+    _ identity: VerifiedIdentity, byOtherThan device: DeviceID, now: Int64
+  ) async throws -> Bool {
+    try await home.transaction { try $0.use(of: identity, by: device, now: now) == .refused }
+  }
+
+  private func recordUses(_ identity: VerifiedIdentity, by device: DeviceID, now: Int64) async throws {
+    try await home.transaction { try $0.record(identity.uses.map(\.effective), by: device, now: now) }
+  }
+}
+#endif

@@ -1,0 +1,56 @@
+#if Cloud && PostgreSQL
+import KeepsakePostgreSQL
+import KeepsakeReplication
+import Logging
+
+/// What servers do about all databases now and then: whatever a server or a mover that ended has left half-done, one of
+/// them finishes.
+extension ShardedStorage {
+  private static let mendedAtOnce = 100
+
+  func lookAfter() async throws {
+    for container in try await directory.unfinished(limit: Self.mendedAtOnce) {
+      do {
+        try await mend(container)
+      } catch {
+        // The others may be mended.
+        logger.failure("What was left of a move can't be finished now", error)
+      }
+    }
+  }
+
+  private func mend(_ container: ContainerID) async throws {
+    do {
+      if try await directory.placement(of: container)?.isDeleting == true {
+        return try await mendDeletion(of: container)
+      }
+      try await mover.settle(container, cleans: true)
+    } catch let error as APIError where error.code == ShardMover.busy.code {
+      // Somebody else does.
+    } catch is ShardMover.Overtaken {
+      // Somebody else has done so.
+    }
+  }
+
+  private func mendDeletion(of container: ContainerID) async throws {
+    let deleted = PostgreSQLStatement(PostgreSQLTransaction.deleted, [.bytes(container.deletedMark)])
+    let isDeleted = try await at(container) { try await $0.read([deleted], of: container)[0].first != nil }
+    if isDeleted {
+      try await finishDeletion(of: container, now: clock())
+    } else {
+      try await directory.setDeleting(false, [container])
+    }
+  }
+
+  /// Whether bytes in a place that all databases share are needed by a player who doesn't live at home.
+  func isNeeded(_ key: ContentKey) async throws -> Bool {
+    guard try await directory.placement(of: key.container) != nil else { return false }
+    return try await at(key.container) { storage in
+      let statement = PostgreSQLStatement(
+        "SELECT 1::bigint FROM content_object WHERE container = $1 AND name = $2",
+        [.bytes(key.container.bytes), .name(key.name)])
+      return try await storage.read([statement], of: key.container)[0].first != nil
+    }
+  }
+}
+#endif

@@ -1,0 +1,256 @@
+#if Cloud && PostgreSQL
+import Foundation
+import HTTPTypes
+import KeepsakePostgreSQL
+import KeepsakeReplication
+import Logging
+import ServiceLifecycle
+import Synchronization
+
+/// A cloud whose players are spread over several PostgreSQL databases. Home's directory says where each of them lives.
+///
+/// What is done is always a transaction of one database. What needs two players, as joining a shared container does,
+/// first has them live in the same one. For what may be only once in the whole cloud, a receipt or an identity, home is
+/// asked first.
+final class ShardedStorage: AdminStorage {
+  /// How long a request waits for a player who is being moved: longer than for a mover that ended.
+  static let patience = Duration.seconds(12)
+  /// For how long the first start with shards waits: until all servers that don't know them refuse everything.
+  static let firstWait = Duration.seconds(3)
+
+  let clock: @Sendable () -> Int64
+  let logger: Logger
+  let home: PostgreSQLStorage
+  /// All of them by name, home too.
+  let shards: [String: PostgreSQLStorage]
+  /// The same, home first.
+  let all: [PostgreSQLStorage]
+  let directory: ShardDirectory
+  let mover: ShardMover
+
+  init(home: PostgreSQLStorage, others: [String: PostgreSQLStorage]) {
+    (clock, logger, self.home) = (home.clock, home.logger, home)
+    shards = others.merging([ShardBinding.home: home]) { $1 }
+    all = [home] + others.sorted { $0.key < $1.key }.map(\.value)
+    directory = ShardDirectory(home: home)
+    mover = ShardMover(directory: directory, shards: shards)
+    home.knownElsewhere.withLock { known in
+      known = { [weak self] in try await self?.isNeeded($0) ?? true }
+    }
+  }
+
+  /// Opens all databases, and sees that they are this cloud's.
+  ///
+  /// - Parameters:
+  ///   - open: Opens one of them.
+  ///   - isServer: Whether new shards become part of the cloud.
+  ///   - firstWait: Shorter in tests.
+  static func open(
+    _ names: [String], isServer: Bool = true, firstWait: Duration = firstWait,
+    _ open: (_ name: String, ShardBinding) async throws -> PostgreSQLStorage
+  ) async throws -> ShardedStorage {
+    let home = try await open(ShardBinding.home, ShardBinding(name: ShardBinding.home, cloud: nil))
+    var others: [String: PostgreSQLStorage] = [:]
+    do {
+      let cloud = try await ShardBinding.cloud(home.pool)
+      if !isServer {
+        let entered = try await ShardDirectory(home: home).shards()
+        for name in names where entered[name] == nil {
+          throw ServerError(
+            .configuration, "No server of this cloud knows the shard \(name): start them with it first.")
+        }
+      }
+      for name in names.sorted() {
+        others[name] = try await open(name, ShardBinding(name: name, cloud: cloud))
+      }
+      let storage = ShardedStorage(home: home, others: others)
+      try home.requireCurrent()
+      if try await storage.directory.enter(storage.shards.keys.sorted()) {
+        home.logger.notice("The players of this cloud are spread over several databases from now on")
+        try await Task.sleep(for: firstWait)
+      }
+      try await storage.directory.refresh()
+      return storage
+    } catch {
+      for storage in [home] + others.values { try await storage.close() }
+      throw error
+    }
+  }
+
+  // MARK: Where a container lives
+
+  /// Does something about a container where it lives, again if it doesn't live there any more.
+  ///
+  /// - Parameter others: Further containers that have to be in the same database: they are moved there.
+  func at<Result: Sendable>(
+    _ container: ContainerID, with others: [ContainerID] = [],
+    _ body: (PostgreSQLStorage) async throws -> Result
+  ) async throws -> Result {
+    let end = ContinuousClock.now + Self.patience
+    var attempt = 0
+    while true {
+      var found: ContainerID? = container
+      do {
+        let shard = try await directory.shard(of: container)
+        for other in others where try await directory.shard(of: other) != shard {
+          found = other
+          _ = try await mover.move(familyOf: other, to: shard)
+        }
+        found = container
+        return try await body(try mover.storage(shard))
+      } catch let elsewhere as NotHere {
+        found = elsewhere.container ?? container
+      } catch is ShardMover.Overtaken {
+      } catch let error as APIError where error.code == ShardMover.busy.code && found != container {
+      }
+      for one in [container] + others { directory.forget(one) }
+      if let found { try await settle(found) }
+      guard ContinuousClock.now < end else { throw ShardMover.busy }
+      try await PostgreSQLPool.pause(after: min(attempt, 5))
+      attempt += 1
+    }
+  }
+
+  /// Mends what can be mended about a container that was found fenced.
+  private func settle(_ container: ContainerID) async throws {
+    do {
+      try await mover.settle(container, cleans: false)
+    } catch let error as APIError where error.code == ShardMover.busy.code {
+      // It is being moved.
+    } catch is ShardMover.Overtaken {
+      // It has been moved since.
+    }
+  }
+
+  /// Asks all databases at the same time.
+  func ask<Answer: Sendable>(
+    _ body: @escaping @Sendable (PostgreSQLStorage) async throws -> Answer
+  ) async throws -> [(shard: String, answer: Answer)] {
+    try await withThrowingTaskGroup(of: (String, Answer).self) { group in
+      for (name, storage) in shards { group.addTask { (name, try await body(storage)) } }
+      return try await group.reduce(into: []) { $0.append(($1.0, $1.1)) }.sorted { $0.shard < $1.shard }
+    }
+  }
+
+  /// Looks for something in all databases at the same time.
+  ///
+  /// - Returns: What was found. As long as anything was, a database that is down doesn't matter.
+  func find<Answer: Sendable>(
+    _ body: @escaping @Sendable (PostgreSQLStorage) async throws -> [Answer]
+  ) async throws -> [Answer] {
+    let results = try await ask { storage -> Result<[Answer], any Error> in
+      do { return .success(try await body(storage)) } catch { return .failure(error) }
+    }.map(\.answer)
+    var found: [Answer] = []
+    var failure: (any Error)?
+    for result in results {
+      switch result {
+      case .success(let answers): found += answers
+      case .failure(let error): failure = error
+      }
+    }
+    guard let failure else { return found }
+    // Nothing may be taken for missing that wasn't looked for.
+    if found.isEmpty { throw failure }
+    logger.failure("One of the databases can't be asked; another one has what was looked for", failure)
+    return found
+  }
+
+  // MARK: Decisions
+
+  func load(_ reads: ReadSet, of container: ContainerID) async throws -> Snapshot {
+    try await at(container) { storage in
+      var snapshot = try await storage.load(reads, of: container)
+      // Of what others were paid elsewhere, home knows. What this one asked for and wasn't paid isn't paid.
+      if let receipt = reads.bank.receipt, !storage.isHome, snapshot.receiptHolder == nil {
+        let holder = try await self.holder(of: receipt)
+        snapshot.receiptHolder = holder == container ? nil : holder
+      }
+      return snapshot
+    }
+  }
+
+  func commit(
+    _ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64, leaving: DeviceID?,
+    auditing entry: AuditEntry?
+  ) async throws -> Bool {
+    try await at(container) { storage in
+      if let receipt = writes.receipt, !storage.isHome, try await !self.claim(receipt, for: container) { return false }
+      return try await storage.commit(writes, of: container, ifAt: revision, leaving: leaving, auditing: entry)
+    }
+  }
+
+  private func holder(of receipt: Receipt) async throws -> ContainerID? {
+    let statement = PostgreSQLStatement(
+      "SELECT container FROM receipt WHERE app = $1 AND receipt = $2",
+      [.bytes(receipt.app), .bytes(receipt.hash.bytes)])
+    return try await home.read([statement])[0].first.map {
+      ContainerID(bytes: try $0.bytes(0)) ?? ContainerID(high: 0, low: 0)
+    }
+  }
+
+  /// Claims a receipt for a player who doesn't live at home, before it is paid. A claim of the same player may be
+  /// repeated: whatever has ended the first attempt, the player isn't locked out.
+  private func claim(_ receipt: Receipt, for container: ContainerID) async throws -> Bool {
+    let insert = PostgreSQLStatement(
+      "INSERT INTO receipt (app, receipt, container, operation) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+      [
+        .bytes(receipt.app), .bytes(receipt.hash.bytes), .bytes(container.bytes), .bytes(receipt.operation.bytes),
+      ])
+    _ = try await home.read([insert])
+    return try await holder(of: receipt) == container
+  }
+
+  // MARK: The whole cloud
+
+  /// Home's is that of the cloud.
+  var bankEpoch: UInt64 { home.bankEpoch }
+
+  func beginEpoch(after known: UInt64, now: Int64) async throws -> UInt64? {
+    try await home.beginEpoch(after: known, now: now)
+  }
+
+  func frozenBanks(after container: ContainerID?, epoch: UInt64) async throws -> FrozenBanks {
+    let pages = try await ask { try await $0.frozenBanks(after: container, epoch: epoch) }.map(\.answer)
+    let next = pages.compactMap(\.next).min()
+    // What is behind the shortest page comes again with the next one.
+    let containers = pages.flatMap(\.containers).filter { id in next.map { id <= $0 } ?? true }
+    return FrozenBanks(
+      containers: containers.sorted(), unreadable: pages.reduce(0) { $0 + $1.unreadable }, next: next)
+  }
+
+  func containersToPrune(after place: PrunablePage.Place?, now: Int64, limit: Int) async throws -> PrunablePage {
+    let pages = try await ask { try await $0.containersToPrune(after: place, now: now, limit: limit) }.map(\.answer)
+    let ends = pages.compactMap { page -> ContainerID? in
+      if case .container(let id) = page.next { id } else { nil }
+    }
+    let next = ends.min()
+    var page = PrunablePage()
+    page.containers = pages.flatMap(\.containers).filter { id in next.map { id <= $0 } ?? true }.sorted()
+    page.next = next.map { .container($0) }
+    return page
+  }
+
+  /// Only home: a server is of use to the other players if one of the other databases is down.
+  func probe() async throws { try await home.probe() }
+
+  func observeCommits(_ body: @escaping CommitObserver) { for storage in all { storage.observeCommits(body) } }
+
+  var waitingCommits: Int { all.reduce(0) { $0 + $1.waitingCommits } }
+
+  func watching(_ events: EventHub, heartbeatSeconds: Int) -> (any Service)? {
+    PostgreSQLWatch(
+      all, events, heartbeatSeconds: heartbeatSeconds,
+      refreshed: { [weak self] in try await self?.directory.refresh() },
+      swept: { [weak self] in try await self?.lookAfter() })
+  }
+
+  func close() async throws {
+    var failure: (any Error)?
+    for storage in all {
+      do { try await storage.close() } catch { failure = failure ?? error }
+    }
+    if let failure { throw failure }
+  }
+}
+#endif
