@@ -14,6 +14,8 @@ package final class PostgreSQLConnection {
   /// The names of prepared statements, by their texts and the types of their values.
   private var prepared: [Preparation: String] = [:]
   private var nextName = 0
+  /// Nil for a server that isn't PostgreSQL itself.
+  private var joiner: PostgreSQLJoiner?
   /// Whether it can't be used any more.
   package private(set) var isBroken = false
 
@@ -50,17 +52,19 @@ package final class PostgreSQLConnection {
       isBroken = true
       throw .unreachable(Self.message(of: connection))
     }
-    try requireIsolation()
+    try greet()
   }
 
-  static let isolation = PostgreSQLStatement("SELECT current_setting('default_transaction_isolation')")
+  static let greeting = PostgreSQLStatement("SELECT current_setting('default_transaction_isolation'), version()")
 
-  /// Refuses a pooler that has dropped the options of the session: two transactions that change the same row would both
-  /// succeed, and none would have a limit.
-  private func requireIsolation() throws(PostgreSQLError) {
-    let level: Data
+  /// Learns what the server is. Refuses a pooler that has dropped the options of the session: two transactions that
+  /// change the same row would both succeed, and none would have a limit.
+  private func greet() throws(PostgreSQLError) {
+    let (level, version): (Data, String)
     do {
-      level = try run([Self.isolation])[0].first?.bytes(0) ?? Data()
+      let row = try run([Self.greeting])[0].first
+      level = try row?.bytes(0) ?? Data()
+      version = String(decoding: try row?.bytes(1) ?? Data(), as: UTF8.self)
     } catch {
       guard case .unknownOutcome(let message) = error else { throw error }
       throw .unreachable(message)
@@ -73,6 +77,13 @@ package final class PostgreSQLConnection {
         that keeps a session for each of its clients
         """)
     }
+    if settings.standIn?.isPostgreSQL ?? Self.isPostgreSQL(version) { joiner = PostgreSQLJoiner() }
+  }
+
+  /// Whether a server is PostgreSQL, and not another database that speaks its protocol, by what it says.
+  static func isPostgreSQL(_ version: String) -> Bool {
+    // YugabyteDB calls itself PostgreSQL 15.2-YB-2025.1.
+    version.hasPrefix("PostgreSQL ") && !version.contains("-YB-")
   }
 
   private var isClosed = false
@@ -105,17 +116,29 @@ package final class PostgreSQLConnection {
   /// - Parameter finish: Called for each, in their order, as soon as it is known: with what its statements returned, or
   ///   with why nothing of it was done.
   package func run(_ transactions: [[PostgreSQLStatement]], finish: (Int, Outcome) -> Void) {
-    let transactions = settings.standIn.map { transactions.map($0.altered) } ?? transactions
     var pipeline = Pipeline()
     do {
       guard !isBroken else { throw Broken(description: "the connection is broken") }
-      try send(transactions, &pipeline)
-      try receive(&pipeline, finish)
+      let joined = transactions.map(joined)
+      try send(joined.map { $0.map(\.statement) }, &pipeline)
+      try receive(&pipeline) { index, outcome in
+        finish(
+          index,
+          outcome.flatMap { answers in
+            Outcome { () throws(PostgreSQLError) in try PostgreSQLJoiner.split(answers, of: joined[index]) }
+          })
+      }
     } catch {
       isBroken = true
       let lost: PostgreSQLError = pipeline.isSent ? .unknownOutcome("\(error)") : .unreachable("\(error)")
       for index in pipeline.finished..<transactions.count { finish(index, .failure(lost)) }
     }
+  }
+
+  /// Returns what is sent in place of a transaction.
+  private func joined(_ statements: [PostgreSQLStatement]) -> [PostgreSQLJoiner.Joined] {
+    let statements = settings.standIn?.altered(statements) ?? statements
+    return joiner?.join(statements) ?? statements.map { PostgreSQLJoiner.Joined(statement: $0.alone) }
   }
 
   /// Does the same, and returns all of them.

@@ -8,9 +8,14 @@ package struct PostgreSQLStandIn: Hashable, Sendable {
   package var oneFailsOf: Int
   /// Whether the options of sessions are lost on the way, as in a pooler that gives each transaction another session.
   package var losesOptions: Bool
+  /// Whether the server is PostgreSQL itself, by what it says.
+  package var isPostgreSQL: Bool
 
-  package init(missing: [String] = [], oneFailsOf: Int = .max, losesOptions: Bool = false) {
+  package init(
+    missing: [String] = [], oneFailsOf: Int = .max, losesOptions: Bool = false, isPostgreSQL: Bool = false
+  ) {
     (self.missing, self.oneFailsOf, self.losesOptions) = (missing, oneFailsOf, losesOptions)
+    self.isPostgreSQL = isPostgreSQL
   }
 
   private static let unknown = PostgreSQLStatement("SELECT keepsake_does_not_know_this()")
@@ -22,7 +27,7 @@ package struct PostgreSQLStandIn: Hashable, Sendable {
     let altered = statements.map { statement in
       missing.contains { statement.sql.hasPrefix($0) } ? Self.unknown : statement
     }
-    let untouched = ["BEGIN", "ROLLBACK", PostgreSQLConnection.isolation.sql]
+    let untouched = ["BEGIN", "ROLLBACK", PostgreSQLConnection.greeting.sql]
     guard let first = statements.first?.sql, !untouched.contains(first),
       Int.random(in: 0..<oneFailsOf) == 0
     else { return altered }

@@ -63,10 +63,27 @@ extension PostgreSQLValue: ExpressibleByIntegerLiteral {
 /// A statement with its parameters, `$1` and so on. The server prepares each text once for a connection: it has to be
 /// one of few.
 package struct PostgreSQLStatement: Hashable, Sendable {
+  /// Whether it may become one with those that are before and behind it in its transaction and may do so, too.
+  package enum Joining: Sendable {
+    /// It may not.
+    case apart
+    /// It only reads.
+    case read
+    /// It changes something, and nobody asks what it says to that. It touches no rows that those others touch, and
+    /// reads none that they write.
+    case change
+  }
   package var sql: String
   package var values: [PostgreSQLValue]
+  package var joining: Joining
+  /// Whether it fails, with a division by zero, if it doesn't change a row. It changes one at most.
+  package var changesOne: Bool
 
-  package init(_ sql: String, _ values: [PostgreSQLValue] = []) { (self.sql, self.values) = (sql, values) }
+  package init(
+    _ sql: String, _ values: [PostgreSQLValue] = [], joining: Joining = .apart, changesOne: Bool = false
+  ) {
+    (self.sql, self.values, self.joining, self.changesOne) = (sql, values, joining, changesOne)
+  }
 
   /// About how many bytes it sends.
   var byteCount: Int { values.reduce(64) { $0 + 8 + $1.byteCount } }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import KeepsakePostgreSQL
 
-private enum TestServer {
+enum TestServer {
   static let address = ProcessInfo.processInfo.environment["KEEPSAKE_POSTGRES"]
 }
 

@@ -46,8 +46,15 @@ struct PostgreSQLCommit {
   }
 
   /// Adds a statement whose first value is the container.
-  mutating func add(_ sql: String, _ values: [PostgreSQLValue] = []) {
-    statements.append(PostgreSQLStatement(sql, [.bytes(container)] + values))
+  ///
+  /// - Parameter joining: That of one which may be joined with others: those of the same kind in one commit are of
+  ///   different tables, or of different rows.
+  mutating func add(
+    _ sql: String, _ values: [PostgreSQLValue] = [], joining: PostgreSQLStatement.Joining = .apart,
+    changesOne: Bool = false
+  ) {
+    statements.append(
+      PostgreSQLStatement(sql, [.bytes(container)] + values, joining: joining, changesOne: changesOne))
   }
 
   mutating func addSpan() {
@@ -79,12 +86,10 @@ struct PostgreSQLCommit {
     } else {
       add(
         """
-        WITH moved AS (
-          UPDATE container SET revision = $7 + 1, epoch = coalesce($2, epoch), seq = coalesce($3, seq),
-            mark = coalesce($4, mark), bank = coalesce($5, bank), used = used + $6
-          WHERE id = $1 AND revision = $7 RETURNING 1
-        ) SELECT 1 / count(*) FROM moved
-        """, values + [.signed(revision)])
+        UPDATE container SET revision = $7 + 1, epoch = coalesce($2, epoch), seq = coalesce($3, seq),
+          mark = coalesce($4, mark), bank = coalesce($5, bank), used = used + $6
+        WHERE id = $1 AND revision = $7
+        """, values + [.signed(revision)], joining: .change, changesOne: true)
     }
   }
 
@@ -95,8 +100,12 @@ struct PostgreSQLCommit {
     for hash in writes.removedContents.sorted() { remove(hash, isReplaced: new.contains(hash)) }
     let holders = writes.versions.values.filter(\.holds).flatMap { Set($0.version.record.contents) }
     let counts = Dictionary(holders.map { ($0, Int64(1)) }, uniquingKeysWith: +)
-    for content in writes.contents { put(content, holders: counts[content.hash] ?? 0) }
     let held = counts.filter { !new.contains($0.key) }.sorted { $0.key < $1.key }
+    // One that leans on a content touches that one's row, too.
+    let isAlone = new.count == 1 && held.isEmpty && writes.removedContents.isEmpty
+    for content in writes.contents {
+      put(content, holders: counts[content.hash] ?? 0, joining: isAlone ? .change : .apart)
+    }
     if !held.isEmpty {
       add(
         """
@@ -112,7 +121,7 @@ struct PostgreSQLCommit {
   /// Puts a content, in place of one that is damaged or lost if there is one, whatever holds that.
   ///
   /// - Parameter holders: How many more versions hold it.
-  private mutating func put(_ content: WriteSet.Content, holders: Int64) {
+  private mutating func put(_ content: WriteSet.Content, holders: Int64, joining: PostgreSQLStatement.Joining) {
     var (frame, name): (Data?, Data?)
     switch content.bytes {
     case .inline(let bytes): frame = bytes
@@ -122,7 +131,7 @@ struct PostgreSQLCommit {
     }
     let base = PostgreSQLValue.bytes(content.base?.bytes)
     if content.base != nil {
-      add("UPDATE content SET leaning = leaning + 1 WHERE container = $1 AND hash = $2", [base])
+      add("UPDATE content SET leaning = leaning + 1 WHERE container = $1 AND hash = $2", [base], joining: joining)
     }
     add(
       """
@@ -137,7 +146,7 @@ struct PostgreSQLCommit {
       [
         .bytes(content.hash.bytes), .int(Int64(content.length)), base, .bytes(name), .int(Int64(content.bytes.count)),
         .int(now), .bytes(frame), .int(holders),
-      ])
+      ], joining: joining)
   }
 
   /// - Parameter isReplaced: Whether the content is put again by the same commit: its row stays.
@@ -234,7 +243,7 @@ struct PostgreSQLCommit {
       [
         id, .signed(written.version.seq), .signed(mark), .flag(written.holds), .flag(written.isHead && !isReplaced),
         .bytes(Data(record.slot.utf8)), .bytes(packed),
-      ])
+      ], joining: written.isStored ? .apart : .change)
     // From now on its row says so.
     if written.wasCovered { add("DELETE FROM covered WHERE container = $1 AND id = $2", [id]) }
   }
@@ -243,7 +252,8 @@ struct PostgreSQLCommit {
   private mutating func addCovered(_ writes: WriteSet) {
     let ids = writes.covered.filter { writes.versions[$0] == nil }.map(\.bytes)
     guard !ids.isEmpty else { return }
-    add("UPDATE version SET head = 0 WHERE container = $1 AND head = 1 AND id = ANY($2)", [.list(ids)])
+    add(
+      "UPDATE version SET head = 0 WHERE container = $1 AND head = 1 AND id = ANY($2)", [.list(ids)], joining: .change)
     let apart = writes.coveredApart.filter { writes.versions[$0] == nil }.map(\.bytes)
     if apart.isEmpty { return }
     add(
@@ -294,14 +304,14 @@ struct PostgreSQLCommit {
         """
         INSERT INTO device (container, id, player, app, created, seen) VALUES ($1, $2, $3, $4, $5, $5)
         ON CONFLICT (container, id) DO UPDATE SET seen = excluded.seen
-        """, [id, .bytes(visit.player.bytes), .bytes(visit.app), .int(visit.milliseconds)])
+        """, [id, .bytes(visit.player.bytes), .bytes(visit.app), .int(visit.milliseconds)], joining: .change)
     }
     if let seq = device.reached {
       add(
         """
         INSERT INTO reached (container, device, seq) VALUES ($1, $2, $3)
         ON CONFLICT (container, device) DO UPDATE SET seq = excluded.seq
-        """, [id, .signed(seq)])
+        """, [id, .signed(seq)], joining: .change)
     }
     if let setBacks = device.setBacks {
       add(
@@ -311,7 +321,7 @@ struct PostgreSQLCommit {
     if let chain = device.chain {
       add(
         "INSERT INTO device_chain (container, device, chain) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
-        [id, .bytes(chain.bytes)])
+        [id, .bytes(chain.bytes)], joining: .change)
     }
   }
 }

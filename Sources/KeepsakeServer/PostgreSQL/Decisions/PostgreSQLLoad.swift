@@ -15,7 +15,7 @@ struct PostgreSQLLoad {
 
   /// Adds a statement whose first value is the container.
   mutating func add(_ sql: String, _ values: [PostgreSQLValue] = [], _ reader: @escaping Reader) {
-    statements.append(PostgreSQLStatement(sql, [.bytes(container)] + values))
+    statements.append(PostgreSQLStatement(sql, [.bytes(container)] + values, joining: .read))
     readers.append(reader)
   }
 
