@@ -104,9 +104,9 @@ struct PostgreSQLJoinerTests {
     for count in array.indices {
       #expect(throws: PostgreSQLError.self) { try split(Array(array.prefix(count))) }
     }
-    for bad in [
-      nil, [0, 0, 0, 2] + array.dropFirst(4), array.prefix(12) + [127, 255, 255, 255] + array.dropFirst(16),
-    ] {
+    let two: [UInt8] = [0, 0, 0, 2] + array.dropFirst(4)
+    let many: [UInt8] = array.prefix(12) + [127, 255, 255, 255] + array.dropFirst(16)
+    for bad in [nil, two, many] {
       #expect(throws: PostgreSQLError.self) { try split(bad) }
     }
     var rows = PostgreSQLRows()

@@ -93,6 +93,9 @@ import Testing
     return (apps + teams).map { $0 + ["--data", data] }
   }
 
+  /// They read databases, and no file.
+  private static let ofShards: Set<String> = ["shard drain", "shard list", "shard move", "shard open"]
+
   /// Checks that calls name each subcommand, except those that can't end so.
   func checkCoverage(of calls: [Call], except others: Set<String>) throws {
     let named = Set(calls.map { KeepsakeTool.command(in: $0).path.joined(separator: " ") })
@@ -151,7 +154,8 @@ import Testing
       try check(Self.administration(data: "empty", key: "gone"), 66, in: folder)
       // They read nothing that is named.
       try checkCoverage(
-        of: calls + Self.administration(data: "gone", key: "gone"), except: ["demo", "load", "manual", "simulate"])
+        of: calls + Self.administration(data: "gone", key: "gone"),
+        except: Self.ofShards.union(["demo", "load", "manual", "simulate"]))
       #expect(!FileManager.default.fileExists(atPath: folder.appendingPathComponent("gone").path))
       #expect(try FileManager.default.contentsOfDirectory(atPath: folder.appendingPathComponent("empty").path).isEmpty)
     }
@@ -191,7 +195,7 @@ import Testing
         ] + Self.apps(data: "space")
       let administration = Self.administration(data: "space", key: "key")
       try check(calls + administration, 77, in: folder, by: runner)
-      try checkCoverage(of: calls + administration, except: ["demo", "manual", "simulate"])
+      try checkCoverage(of: calls + administration, except: Self.ofShards.union(["demo", "manual", "simulate"]))
       // A folder that can be read and not written, and one file that can't be read.
       #expect(chmod(folder.appendingPathComponent("empty").path, 0o500) == 0)
       try check([["serve", "--data", "empty", "--port", "0"]], 77, in: folder, by: runner)
