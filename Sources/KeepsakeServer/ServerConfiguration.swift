@@ -18,11 +18,12 @@ package struct ServerConfiguration: Sendable {
   package var data: URL
   /// Where the database is that other servers use, too, `postgres://user@host/name`; nil for one in the data folder.
   package var database: String?
+  /// How many connections to it, and to each further one, there are: about two for each core of the database, shared by
+  /// its servers, are enough.
+  package var databaseConnections = 16
   /// Further databases over which the players are spread, as `ShardAddress` reads them: `NAME=postgres://...`. The one
   /// above says where each player lives.
   package var shards: [String] = []
-  /// How many connections to it there are: about two for each core of the database, shared by its servers, are enough.
-  package var databaseConnections = 16
   /// After how many seconds there a statement is given up. Longer in tests.
   package var databaseSeconds = 10
   #if PostgreSQL

@@ -158,6 +158,7 @@ import Testing
           "data": "folder", "port": 5, "host": "h", "tls-certificate": "c", "tls-key": "k",
           "behind-proxy": ConfigValue(.bool(true), isSecret: false), "metrics-port": 6, "metrics-host": "m",
           "admin-port": 8, "admin-host": "a", "database": "postgres://a",
+          "database-connections": 4,
           "shard": ConfigValue(.stringArray(["two=postgres://b,c/d"]), isSecret: false),
           "app-keys-file": "f", "app-key": ConfigValue(.stringArray(["one", "two"]), isSecret: true), "token-days": 7,
           "quota": "2K", "set-back": "refuse", "upload-room": "1G", "upload-files": 9,
@@ -172,6 +173,7 @@ import Testing
     #expect(configuration.uploadBudget == UploadBudget(bytes: 1 << 30, files: 9))
     #expect(configuration.setBackPolicy == .refuse)
     #expect(configuration.database == "postgres://a" && configuration.shards == ["two=postgres://b,c/d"])
+    #expect(configuration.databaseConnections == 4)
     for given: [String: ConfigValue] in [["data": "d", "tls-key": "k"], [:]] {
       let failure = #expect(throws: CommandFailure.self) { try ServeCommand.configuration(settings(given)) }
       #expect(failure?.kind == .usage)

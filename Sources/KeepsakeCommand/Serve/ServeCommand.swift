@@ -34,6 +34,9 @@ struct ServeCommand: AsyncParsableCommand, PrintsLines {
   @Option(name: .long, help: .setting("database"))
   var database: String?
 
+  @Option(name: .long, help: .setting("database-connections"))
+  var databaseConnections: Int?
+
   @Option(name: .long, help: .setting("shard"))
   var shard: [String] = []
 
@@ -144,7 +147,8 @@ struct ServeCommand: AsyncParsableCommand, PrintsLines {
     func value(_ number: Int) -> ConfigValue { ConfigValue(.int(number), isSecret: false) }
     func value(_ words: [String]) -> ConfigValue { ConfigValue(.stringArray(words), isSecret: false) }
     let given: [String: ConfigValue?] = [
-      "data": data.map(value), "database": database.map(value), "shard": shard.isEmpty ? nil : value(shard),
+      "data": data.map(value), "database": database.map(value),
+      "database-connections": databaseConnections.map(value), "shard": shard.isEmpty ? nil : value(shard),
       "contents": contents.isEmpty ? nil : value(contents),
       "port": port.map(value), "host": host.map(value),
       "tls-certificate": tlsCertificate.map(value), "tls-key": tlsKey.map(value),
@@ -200,6 +204,7 @@ struct ServeCommand: AsyncParsableCommand, PrintsLines {
     }
     var configuration = ServerConfiguration(data: URL(fileURLWithPath: data, isDirectory: true))
     configuration.database = settings.text("database")
+    if let count = settings.number("database-connections") { configuration.databaseConnections = count }
     configuration.shards = settings.list("shard")
     configuration.contents = settings.list("contents")
     if let port = settings.number("port") { configuration.port = port }

@@ -50,6 +50,12 @@ struct ServeSetting: Sendable {
         it, the database is a file in the folder.
         """),
     ServeSetting(
+      name: "database-connections", value: "count", kind: .number(1...256), standard: "16",
+      help: """
+        With --database, how many connections to each database this server has, besides one to listen; about two for \
+        each core of the database, for all servers together, are enough.
+        """),
+    ServeSetting(
       name: "shard", value: "name=address", kind: .list, isSecret: true,
       help: """
         With --database, a further PostgreSQL database over which the players are spread, such as \

@@ -88,11 +88,11 @@ final class PostgreSQLStorage: CloudStorage {
   func load(_ reads: ReadSet, of container: ContainerID) async throws -> Snapshot {
     for attempt in 0..<PostgreSQLPool.attempts {
       var load = PostgreSQLLoad(container)
-      load.add(reads, deletedMark: container.deletedMark)
+      load.add(reads)
       var snapshot = Snapshot(revision: 0, position: .start, known: reads)
       try load.read(try await read(load.statements), into: &snapshot)
       var following = PostgreSQLLoad(container)
-      following.addFollowing(reads, snapshot)
+      following.addFollowing(reads, snapshot, deletedMark: container.deletedMark)
       newestSeqs.note(snapshot.position.seq, of: container)
       guard following.statements.count > 1 else { return snapshot }
       let revision = snapshot.revision

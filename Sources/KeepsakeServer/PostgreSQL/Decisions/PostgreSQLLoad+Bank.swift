@@ -19,7 +19,7 @@ extension PostgreSQLLoad {
     if let receipt = reads.receipt {
       add(
         "SELECT container FROM receipt WHERE $1::bytea IS NOT NULL AND app = $2 AND receipt = $3",
-        [.bytes(receipt.app), .bytes(receipt.hash.bytes)]
+        [.bytes(receipt.app), .bytes(receipt.hash.bytes)], joining: .apart
       ) { rows, snapshot in
         // A container without bytes is one that was deleted: nobody has this id.
         snapshot.receiptHolder = try rows.first.map {

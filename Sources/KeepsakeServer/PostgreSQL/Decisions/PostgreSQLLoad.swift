@@ -14,8 +14,14 @@ struct PostgreSQLLoad {
   init(_ container: ContainerID) { self.container = container.bytes }
 
   /// Adds a statement whose first value is the container.
-  mutating func add(_ sql: String, _ values: [PostgreSQLValue] = [], _ reader: @escaping Reader) {
-    statements.append(PostgreSQLStatement(sql, [.bytes(container)] + values, joining: .read))
+  ///
+  /// - Parameter joining: `apart` for one that reads of another container, which may be in another part of a database
+  ///   that is spread over several machines.
+  mutating func add(
+    _ sql: String, _ values: [PostgreSQLValue] = [], joining: PostgreSQLStatement.Joining = .read,
+    _ reader: @escaping Reader
+  ) {
+    statements.append(PostgreSQLStatement(sql, [.bytes(container)] + values, joining: joining))
     readers.append(reader)
   }
 
@@ -26,8 +32,8 @@ struct PostgreSQLLoad {
   // MARK: All
 
   /// Adds everything that is asked for, except what follows from the answers (`addFollowing`).
-  mutating func add(_ reads: ReadSet, deletedMark: Data) {
-    addContainer(reads, deletedMark)
+  mutating func add(_ reads: ReadSet) {
+    addContainer(reads)
     if !reads.marks.isEmpty { addMarks(reads.marks) }
     if !reads.cells.isEmpty { addCells(reads.cells) }
     if !reads.versions.isEmpty { addVersions(reads.versions) }
@@ -51,11 +57,18 @@ struct PostgreSQLLoad {
     }
   }
 
-  /// Adds what follows from what was read: what a response says of the changes, and the contents that versions hold.
-  /// Begins with the revision, since all of it has to be as of one moment.
-  mutating func addFollowing(_ reads: ReadSet, _ snapshot: Snapshot) {
+  /// Adds what follows from what was read: what a response says of the changes, and the contents that versions hold; of
+  /// a container without a row, whether everything of it was deleted. Begins with the revision, since all of it has to
+  /// be as of one moment.
+  mutating func addFollowing(_ reads: ReadSet, _ snapshot: Snapshot, deletedMark: Data) {
     add("SELECT revision FROM container WHERE id = $1") { rows, snapshot in
       snapshot.revision = try rows.first?.unsigned(0) ?? 0
+    }
+    if snapshot.revision == 0 {
+      add(
+        "SELECT 1::bigint FROM retired WHERE $1::bytea IS NOT NULL AND container = $2 AND device = ''",
+        [.bytes(deletedMark)], joining: .apart
+      ) { $1.isDeleted = $0.first != nil }
     }
     if let changes = reads.changes, let loaded = snapshot.changes {
       var (heads, replaced): ([ContentHash], Set<ContentHash>) = ([], [])
@@ -81,7 +94,7 @@ struct PostgreSQLLoad {
 
   // MARK: The container and its devices
 
-  private mutating func addContainer(_ reads: ReadSet, _ deletedMark: Data) {
+  private mutating func addContainer(_ reads: ReadSet) {
     let id = ContainerID(bytes: container)
     // First: what others read depends on where the container is.
     add("SELECT epoch, seq, mark, revision, used FROM container WHERE id = $1") { rows, snapshot in
@@ -94,9 +107,6 @@ struct PostgreSQLLoad {
       snapshot.used = try row.int(4)
     }
     if reads.reached || reads.visits || reads.device != nil { addReached(reads) }
-    add("SELECT 1::bigint FROM retired WHERE container = $2 AND device = ''", [.bytes(deletedMark)]) {
-      $1.isDeleted = $0.first != nil
-    }
     if reads.visits {
       add("SELECT id, created, seen FROM device WHERE container = $1") { rows, snapshot in
         for row in rows {
