@@ -110,6 +110,53 @@ struct PostgreSQLDecisionTests {
     }
   }
 
+  @Test("a content counts who holds it and what leans on it, whether they come with it, alone or after it")
+  func counts() async throws {
+    try await with { storage in
+      let (player, device) = (Self.newContainer(), DeviceID(high: 1, low: 1))
+      var cursor = Cursor.start
+      func save(_ number: UInt64, _ new: [(String, base: String?)], holding names: [String]) async throws {
+        var request = ExchangeRequest(cursor: cursor, limit: 500)
+        request.contents = new.map { name, base in
+          EncodedContent(
+            hash: ContentHash(of: Data(name.utf8)), length: 5, base: base.map { ContentHash(of: Data($0.utf8)) },
+            bytes: frameBytes(100, seed: number))
+        }
+        request.versions = [
+          VersionRecord(
+            id: VersionID(high: 1, low: number), slot: "slot \(number)", covers: [],
+            contents: names.map { ContentHash(of: Data($0.utf8)) }, length: 5, savedAtMilliseconds: 5,
+            writer: WriterID(1), provisional: false)
+        ]
+        let (sent, reads) = (request, try CloudAcceptance.reads(of: request, from: device, hasQuota: false))
+        let response = try await storage.decide(on: player, reading: reads) { container in
+          var random = SeededGenerator(seed: number)
+          return try CloudAcceptance.exchange(sent, from: device, now: 5, in: &container, using: &random)
+        }
+        #expect(response.outcome != nil)
+        cursor = response.cursor
+      }
+      try await save(1, [("a", base: nil)], holding: ["a"])
+      try await save(2, [("b", base: "a")], holding: ["b"])
+      try await save(3, [("c", base: "a")], holding: ["c", "a"])
+      try await save(4, [("d", base: "a"), ("e", base: "d"), ("f", base: "a")], holding: ["e", "f", "b"])
+      let rows = try await storage.read(
+        [
+          PostgreSQLStatement(
+            "SELECT hash, holders, leaning, leans FROM content WHERE container = $1", [.bytes(player.bytes)])
+        ], of: player)[0]
+      var found: [ContentHash: [Int64]] = [:]
+      for row in rows { found[try row.hash(0)] = [try row.int(1), try row.int(2), try row.int(3)] }
+      let expected = [
+        "a": [2, 4, 0], "b": [2, 0, 1], "c": [1, 0, 1], "d": [0, 1, 1], "e": [1, 0, 1], "f": [1, 0, 1],
+      ]
+      for (name, counts) in expected {
+        #expect(found[ContentHash(of: Data(name.utf8))] == counts.map { Int64($0) }, "\(name)")
+      }
+      #expect(found.count == expected.count)
+    }
+  }
+
   @Test("a device that is recorded by many requests at once is recorded, and none of them fails")
   func recorded() async throws {
     try await with { storage in

@@ -100,12 +100,10 @@ struct PostgreSQLCommit {
     for hash in writes.removedContents.sorted() { remove(hash, isReplaced: new.contains(hash)) }
     let holders = writes.versions.values.filter(\.holds).flatMap { Set($0.version.record.contents) }
     let counts = Dictionary(holders.map { ($0, Int64(1)) }, uniquingKeysWith: +)
+    // Of several, one may lean on another one, whose row it touches, too.
+    let joining: PostgreSQLStatement.Joining = writes.contents.count == 1 ? .change : .apart
+    for content in writes.contents { put(content, holders: counts[content.hash] ?? 0, joining: joining) }
     let held = counts.filter { !new.contains($0.key) }.sorted { $0.key < $1.key }
-    // One that leans on a content touches that one's row, too.
-    let isAlone = new.count == 1 && held.isEmpty && writes.removedContents.isEmpty
-    for content in writes.contents {
-      put(content, holders: counts[content.hash] ?? 0, joining: isAlone ? .change : .apart)
-    }
     if !held.isEmpty {
       add(
         """
