@@ -60,15 +60,9 @@ package final class PostgreSQLConnection {
   /// Learns what the server is. Refuses a pooler that has dropped the options of the session: two transactions that
   /// change the same row would both succeed, and none would have a limit.
   private func greet() throws(PostgreSQLError) {
-    let (level, version): (Data, String)
-    do {
-      let row = try run([Self.greeting])[0].first
-      level = try row?.bytes(0) ?? Data()
-      version = String(decoding: try row?.bytes(1) ?? Data(), as: UTF8.self)
-    } catch {
-      guard case .unknownOutcome(let message) = error else { throw error }
-      throw .unreachable(message)
-    }
+    let row = try ask(Self.greeting).first
+    let level = try row?.bytes(0) ?? Data()
+    let version = String(decoding: try row?.bytes(1) ?? Data(), as: UTF8.self)
     guard [Data("repeatable read".utf8), Data("serializable".utf8)].contains(level) else {
       isBroken = true
       throw .unexpected(
@@ -77,8 +71,28 @@ package final class PostgreSQLConnection {
         that keeps a session for each of its clients
         """)
     }
-    if settings.standIn?.isPostgreSQL ?? Self.isPostgreSQL(version) { joiner = PostgreSQLJoiner() }
+    guard settings.standIn?.isPostgreSQL ?? Self.isPostgreSQL(version) else { return }
+    joiner = PostgreSQLJoiner()
+    _ = try ask(Self.tuning)
   }
+
+  /// Runs a statement that changes nothing in the database.
+  private func ask(_ statement: PostgreSQLStatement) throws(PostgreSQLError) -> PostgreSQLRows {
+    do throws(PostgreSQLError) {
+      return try run([statement])[0]
+    } catch {
+      guard case .unknownOutcome(let message) = error else { throw error }
+      throw .unreachable(message)
+    }
+  }
+
+  /// Has a statement planned once, and not for each value: all look rows up by their keys, and planning one that was
+  /// joined takes as long as running it. An older server that lacks a setting goes on without.
+  private static let tuning = PostgreSQLStatement(
+    """
+    SELECT set_config(name, CASE name WHEN 'jit' THEN 'off' ELSE 'force_generic_plan' END, false)
+    FROM pg_settings WHERE name IN ('jit', 'plan_cache_mode')
+    """)
 
   /// Whether a server is PostgreSQL, and not another database that speaks its protocol, by what it says.
   static func isPostgreSQL(_ version: String) -> Bool {
