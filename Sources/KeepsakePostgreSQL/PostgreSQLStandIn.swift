@@ -18,6 +18,9 @@ package struct PostgreSQLStandIn: Hashable, Sendable {
     self.isPostgreSQL = isPostgreSQL
   }
 
+  /// One without LISTEN and NOTIFY, in which one of twenty transactions fails.
+  package static let other = PostgreSQLStandIn(missing: ["LISTEN", "SELECT pg_notify"], oneFailsOf: 20)
+
   private static let unknown = PostgreSQLStatement("SELECT keepsake_does_not_know_this()")
   private static let failing = PostgreSQLStatement(
     "DO $$ BEGIN RAISE EXCEPTION 'by the stand-in' USING ERRCODE = '40001'; END $$")

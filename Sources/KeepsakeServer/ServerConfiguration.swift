@@ -30,6 +30,14 @@ package struct ServerConfiguration: Sendable {
   /// Set by tests.
   var databaseStandIn: PostgreSQLStandIn?
   #endif
+
+  /// Has the database behave as another one of PostgreSQL's family may, for measurements.
+  package mutating func useDatabaseStandIn() {
+    #if PostgreSQL
+    databaseStandIn = .other
+    #endif
+  }
+
   /// Where large contents of such a database are put, as `ContentPlace` reads it, and behind it, where earlier ones
   /// are: `rows`, `folder:/PATH`, `s3://BUCKET/PREFIX?...`. In the database if there are none.
   package var contents: [String] = []

@@ -133,6 +133,10 @@ struct ServeCommand: AsyncParsableCommand, PrintsLines {
   @Flag(name: .long, help: .hidden)
   var untilInputEnds = false
 
+  // For measurements of what a database of PostgreSQL's family costs that lacks what PostgreSQL itself has.
+  @Flag(name: .long, help: .hidden)
+  var databaseStandIn = false
+
   func validate() throws {
     do {
       _ = try Self.proxies(ServeSettings(flags: flags, environment: [:], file: nil))
@@ -176,7 +180,8 @@ struct ServeCommand: AsyncParsableCommand, PrintsLines {
       let environment = ProcessInfo.processInfo.environment
       let settings = try ServeSettings(flags: flags, environment: environment, file: config)
       if printConfig { return try Self.show(settings, json: json) }
-      let configuration = try Self.configuration(settings)
+      var configuration = try Self.configuration(settings)
+      if databaseStandIn { configuration.useDatabaseStandIn() }
       Self.bootstrap(settings, metrics: configuration.metrics)
       let logger = Logger(label: "keepsake.server")
       for name in ServeSettings.unknownVariables(in: environment) {

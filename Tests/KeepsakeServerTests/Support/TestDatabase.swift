@@ -37,7 +37,7 @@ extension TestDatabase {
   }
 
   /// A database without notices, in which one of twenty transactions fails; nil for PostgreSQL itself.
-  static let standIn = isStandIn ? PostgreSQLStandIn(missing: ["LISTEN", "SELECT pg_notify"], oneFailsOf: 20) : nil
+  static let standIn = isStandIn ? PostgreSQLStandIn.other : nil
 
   static func storage(
     at address: String, connections: Int = 2, detailedDecisions: Int64 = ServerLimits.detailedDecisions,
