@@ -20,8 +20,10 @@ extension ShardedStorage {
     guard let holder = holders.max(by: { $0.number < $1.number })?.container ?? right.parent?.container else {
       return nil
     }
-    return try await at(holder, with: right.parent.map { [$0.container] } ?? []) {
+    return try await atPresent(holder, with: right.parent.map { [$0.container] } ?? []) {
       try await $0.join(code, by: right, as: device, name: name, now: now)
+    } isNothing: {
+      $0 == nil
     }
   }
 
@@ -46,8 +48,10 @@ extension ShardedStorage {
       return nil
     }
     try await refuseOther(recovery.next, than: holder)
-    return try await at(holder, with: recovery.right.parent.map { [$0.container] } ?? []) {
+    return try await atPresent(holder, with: recovery.right.parent.map { [$0.container] } ?? []) {
       try await $0.recover(recovery, as: device, now: now, mayRecover: mayRecover)
+    } isNothing: {
+      $0 == nil
     }
   }
 

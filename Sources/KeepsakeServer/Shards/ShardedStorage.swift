@@ -111,6 +111,20 @@ final class ShardedStorage: AdminStorage {
     }
   }
 
+  /// Does something about a container that was found by something else than its id: what isn't where a server remembers
+  /// the container may be where it lives now. A database that it has left doesn't say so unless it is asked.
+  func atPresent<Result: Sendable>(
+    _ container: ContainerID, with others: [ContainerID] = [],
+    _ body: (PostgreSQLStorage) async throws -> Result, isNothing: (Result) -> Bool
+  ) async throws -> Result {
+    directory.forget(container)
+    return try await at(container, with: others) { storage in
+      let result = try await body(storage)
+      if isNothing(result) { _ = try await storage.read([], of: container) }
+      return result
+    }
+  }
+
   /// Mends what can be mended about a container that was found fenced.
   private func settle(_ container: ContainerID) async throws {
     do {

@@ -1,0 +1,98 @@
+#if Cloud && PostgreSQL
+import Foundation
+import KeepsakePostgreSQL
+import KeepsakeReplication
+import TestSupport
+import Testing
+
+@testable import KeepsakeServer
+
+/// Players in several databases, of which servers know something old, who are deleted while they are moved, or whom
+/// nobody can move.
+@Suite(
+  "Faults around players in several databases", .hangLimit,
+  .enabled(if: TestDatabase.address != nil, "no PostgreSQL: KEEPSAKE_POSTGRES isn't set"))
+struct ShardFaultTests {
+  private static let app = AppID(ofKey: "a game")
+
+  private func device(_ number: UInt64, _ app: AppID = app) -> DeviceIdentity {
+    DeviceIdentity(
+      device: DeviceID(high: 2, low: number), player: PlayerID(high: 3, low: number),
+      container: ContainerID(high: 7, low: number), app: app)
+  }
+
+  /// Records a device of a player, and has the player live in a database.
+  private func record(_ device: DeviceIdentity, in storage: ShardedStorage, at shard: String) async throws {
+    try await storage.recordDevice(
+      DeviceRecord(identity: device, name: "A", createdMilliseconds: 5, seenMilliseconds: 5))
+    _ = try await storage.mover.move(familyOf: device.container, to: shard)
+  }
+
+  private func other(than name: String) -> String { name == "two" ? ShardBinding.home : "two" }
+
+  // MARK: Remembered places
+
+  @Test(
+    "codes, identities and ids lead to a player whom another process has moved away from where a server remembers",
+    arguments: [ShardBinding.home, "two"])
+  func movedSince(from: String) async throws {
+    try await ShardLab.with { lab in
+      let (one, server) = (try await lab.server(), try await lab.server())
+      let (player, asking) = (device(1), device(2))
+      try await record(player, in: one, at: from)
+      try await record(asking, in: one, at: ShardBinding.home)
+      let right = EntryRight(Self.app)
+      let recovery = Recovery(
+        code: ContentHash(of: Data("old".utf8)), next: ContentHash(of: Data("new".utf8)), right: right, name: "new")
+      try await one.putRecovery(recovery.code, by: player, scope: Self.app, now: 5)
+      let code = Data([1, 2])
+      try await one.putPairing(
+        Pairing(
+          code: code, scope: Self.app, player: player.player, container: player.container,
+          expiresMilliseconds: 100), for: player.device, now: 5)
+      func ada(_ proof: UInt64) -> VerifiedIdentity {
+        VerifiedIdentity(
+          id: VerifiedIdentity.id(of: "ada", at: "", named: "login"), issuer: "login",
+          uses: [.init(key: ContentHash(of: Data("proof \(proof)".utf8)), expiresMilliseconds: 1_000)])
+      }
+      guard case .linked = try await one.link(ada(1), to: player, now: 5) else {
+        Issue.record("it leads to nobody else")
+        return
+      }
+      // Moves the player away from where the server has just seen the player.
+      func movedAway<Result>(_ body: () async throws -> Result) async throws -> Result {
+        _ = try await one.mover.move(familyOf: player.container, to: from)
+        server.directory.forget(player.container)
+        #expect(try await server.directory.shard(of: player.container) == from)
+        _ = try await one.mover.move(familyOf: player.container, to: self.other(than: from))
+        return try await body()
+      }
+      let joined = try await movedAway {
+        try await server.join(code, by: right, as: DeviceID(high: 6, low: 1), name: "new", now: 6)
+      }
+      #expect(joined?.container == player.container)
+      let recovered = try await movedAway {
+        try await server.recover(recovery, as: DeviceID(high: 6, low: 2), now: 6) { _ in true }
+      }
+      #expect(recovered?.container == player.container)
+      for query in [.player(player.player), .device(player.device)] as [PlayerQuery] {
+        #expect(try await movedAway { try await server.places(query) }.map(\.container) == [player.container])
+      }
+      let before = try await one.directory.placement(of: asking.container)
+      let signIn = try await movedAway {
+        try await server.signIn(
+          with: ada(2), by: asking, as: NewDevice(device: DeviceID(high: 6, low: 3), name: "new"), now: 6)
+      }
+      guard case .joined(let identity) = signIn else {
+        Issue.record("\(signIn)")
+        return
+      }
+      #expect(identity.container == player.container)
+      // Who asks is moved to where the player is, and to no other place.
+      let moves: Int64 = from == ShardBinding.home ? 1 : 0
+      let after = try await one.directory.placement(of: asking.container)
+      #expect(after?.generation == (before?.generation ?? 0) + moves)
+    }
+  }
+}
+#endif
