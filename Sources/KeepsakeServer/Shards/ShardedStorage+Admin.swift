@@ -76,9 +76,9 @@ extension ShardedStorage {
       AND EXISTS (SELECT 1 FROM container WHERE id = $1 AND revision < 0)
       """, [.bytes(container.bytes)])
     do {
-      try await ShardCopy.run([ShardCopy.taking(container, found.generation), removal], in: storage)
+      try await ShardCopy.take(container, found.generation, and: [removal], in: storage)
     } catch is ShardMover.Overtaken {
-      // Whoever has moved the player on has removed what was left.
+      // Whoever has moved the player on, or has deleted everything, has removed what was left.
     }
     await storage.refreshAtOnce()
   }

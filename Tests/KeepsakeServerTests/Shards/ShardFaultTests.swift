@@ -94,5 +94,39 @@ struct ShardFaultTests {
       #expect(after?.generation == (before?.generation ?? 0) + moves)
     }
   }
+
+  // MARK: Deletions
+
+  @Test(
+    "of a player who is deleted while a mover stands still nothing comes again when it goes on",
+    arguments: [.fenced, .copied, .verified, .decided, .live] as [ShardMover.Step], [ShardBinding.home, "two"])
+  func deleted(at step: ShardMover.Step, from: String) async throws {
+    try await ShardLab.with { lab in
+      let (one, other) = (try await lab.server(), try await lab.server())
+      let player = device(1)
+      try await record(player, in: one, at: from)
+      try await one.addGem(to: player.container, mark: 1)
+      let address = try #require(lab.addresses[ShardBinding.home])
+      let isDeleted = Shared(false)
+      var mover = one.mover
+      mover.reached = { reached in
+        guard reached == step, !isDeleted.value else { return }
+        isDeleted.value = true
+        // Whoever comes undoes what isn't decided.
+        let connection = try PostgreSQLConnection(TestDatabase.settings(address))
+        _ = try connection.run([PostgreSQLStatement("UPDATE placement SET since = 0")])
+        _ = try await other.delete(player.container, now: 6)
+      }
+      _ = try await mover.move(familyOf: player.container, to: self.other(than: from))
+      #expect(isDeleted.value)
+      try lab.abandonMoves()
+      try await other.lookAfter()
+      #expect(try lab.traces(of: player.container).isEmpty)
+      for server in [one, other] {
+        let error = await #expect(throws: APIError.self) { try await server.addGem(to: player.container, mark: 2) }
+        #expect(error?.code == .retired)
+      }
+    }
+  }
 }
 #endif
