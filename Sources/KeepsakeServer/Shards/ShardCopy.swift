@@ -130,7 +130,12 @@ struct ShardCopy: Sendable {
 
   private func write(_ statements: [PostgreSQLStatement]) async throws {
     try await alive()
-    try await Self.run([Self.holding(container, generation)] + statements, in: target)
+    do {
+      try await Self.run([Self.holding(container, generation)] + statements, in: target)
+    } catch let error as PostgreSQLError where error.state == .uniqueViolation {
+      throw ServerError(
+        .damaged, "Another player has something there that only one may have, such as a recovery code.", cause: error)
+    }
   }
 
   private static let columns = "epoch, seq, mark, revision, used, bank"

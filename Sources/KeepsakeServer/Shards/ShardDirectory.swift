@@ -88,6 +88,14 @@ final class ShardDirectory: Sendable {
     return try answers.flatMap { try $0.map { try $0.identifier(0) } }
   }
 
+  /// Returns containers that are being moved away from a shard.
+  func moving(from shard: String) async throws -> [ContainerID] {
+    let statement = PostgreSQLStatement(
+      "SELECT container FROM placement WHERE moving_to IS NOT NULL AND shard = $1 ORDER BY since LIMIT 1000",
+      [.name(shard)])
+    return try await home.read([statement])[0].map { try $0.identifier(0) }
+  }
+
   // MARK: Shards
 
   /// Learns which shards new players get.
@@ -120,8 +128,11 @@ final class ShardDirectory: Sendable {
 
   /// Has new players get a shard, or not.
   ///
-  /// - Throws: `ServerError` with `configuration` if it is the last open one.
+  /// - Throws: `ServerError` with `configuration` if it is the last open one, or none of this cloud.
   func setOpen(_ isOpen: Bool, _ name: String) async throws {
+    guard try await shards()[name] != nil else {
+      throw ServerError(.configuration, "This cloud has no shard \(name).")
+    }
     try await home.transaction { transaction in
       // All rows, so that of two that close the last two shards, one is begun anew.
       try transaction.run(

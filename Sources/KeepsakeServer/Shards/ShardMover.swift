@@ -43,15 +43,19 @@ struct ShardMover: Sendable {
 
   /// Moves a container and its family to a shard.
   ///
+  /// - Parameter only: Moves it from there only: a family that has left since it was looked for stays where it is.
   /// - Returns: Which containers were moved; none if they are there already, or everything of the player was deleted.
   /// - Throws: `APIError` with `busy` while others move it, or change what it is shared with; `ServerError`;
   ///   `PostgreSQLError`. Nothing was moved, unless the move was decided: it is then finished by anybody.
-  func move(familyOf container: ContainerID, to name: String) async throws -> [ContainerID] {
+  func move(
+    familyOf container: ContainerID, from only: String? = nil, to name: String
+  ) async throws -> [ContainerID] {
     let target = try storage(name)
     for attempt in 0..<Self.attempts {
       directory.forget(container)
       let from = try await directory.shard(of: container)
-      guard from != name, try await directory.placement(of: container) != nil else { return [] }
+      guard from != name, only == nil || from == only else { return [] }
+      guard try await directory.placement(of: container) != nil else { return [] }
       let source = try storage(from)
       do {
         let family = try await family(of: container, at: source)

@@ -2,6 +2,7 @@
 import Foundation
 import KeepsakePostgreSQL
 import KeepsakeReplication
+import Logging
 import TestSupport
 import Testing
 
@@ -126,6 +127,124 @@ struct ShardFaultTests {
         let error = await #expect(throws: APIError.self) { try await server.addGem(to: player.container, mark: 2) }
         #expect(error?.code == .retired)
       }
+    }
+  }
+
+  // MARK: Recovery codes
+
+  @Test("a recovery code that players in both databases put at the same time is one player's, and moves go on")
+  func sameCode() async throws {
+    try await ShardLab.with { lab in
+      let (one, other) = (try await lab.server(), try await lab.server())
+      let players = [device(1), device(2)]
+      try await record(players[0], in: one, at: ShardBinding.home)
+      try await record(players[1], in: one, at: "two")
+      @Sendable func put(_ code: ContentHash, by device: DeviceIdentity, _ server: ShardedStorage) async throws -> Bool
+      {
+        do {
+          try await server.putRecovery(code, by: device, scope: Self.app, now: 5)
+          return true
+        } catch let error as APIError where error.code == APIError.codeTaken.code {
+          return false
+        }
+      }
+      for number in 0..<20 {
+        let code = ContentHash(of: Data("code \(number)".utf8))
+        async let first = put(code, by: players[0], one)
+        async let second = put(code, by: players[1], other)
+        #expect(try await [first, second].filter(\.self).count == 1, "\(number)")
+      }
+      let move = CloudShards.Order(from: "two", to: ShardBinding.home, count: nil, perSecond: nil)
+      let done = try await CloudShards(one).move(move) { _ in }
+      #expect(done.moved == 1 && done.skipped == 0)
+    }
+  }
+
+  // MARK: Commands
+
+  @Test("a player who can't be moved is named, and keeps nobody else from it")
+  func unmovable() async throws {
+    try await ShardLab.with { lab in
+      let server = try await lab.server()
+      for number in 1...12 as ClosedRange<UInt64> { try await record(device(number), in: server, at: "two") }
+      try await record(device(20), in: server, at: ShardBinding.home)
+      // As of a time when two players could get the same code.
+      for (number, name) in [(5, "two"), (20, ShardBinding.home)] as [(UInt64, String)] {
+        let device = device(number)
+        try lab.run(
+          "INSERT INTO recovery (container, app, player, code, device, created) VALUES ($1, $2, $3, $4, $5, 5)",
+          [
+            .bytes(device.container.bytes), .bytes(Self.app.bytes), .bytes(device.player.bytes), .bytes(Data([1])),
+            .bytes(device.device.bytes),
+          ], in: name)
+      }
+      let drained = try await CloudShards(server).drain("two", perSecond: nil, pause: .zero) { _ in }
+      #expect(drained.moved == 11 && drained.skipped == 1)
+      #expect(drained.refused.map(\.container) == [device(5).container])
+      #expect(try await server.directory.shard(of: device(5).container) == "two")
+      #expect(try await server.devices(of: device(5).container).count == 1)
+      #expect(try await CloudShards(server).list().map(\.players) == [12, 1])
+    }
+  }
+
+  @Test("a drain goes on until nobody is left, also of those who came, or came back, behind it")
+  func drain() async throws {
+    try await ShardLab.with { lab in
+      let server = try await lab.server()
+      for number in 1...6 as ClosedRange<UInt64> { try await record(device(number), in: server, at: "two") }
+      let (late, left) = (ContainerID(high: 0, low: 1), device(3))
+      var mover = server.mover
+      mover.reached = { if $0 == .fenced { throw ShardMover.Killed() } }
+      let killed = mover
+      await #expect(throws: ShardMover.Killed.self) {
+        _ = try await killed.move(familyOf: left.container, to: ShardBinding.home)
+      }
+      try lab.abandonMoves()
+      var hasCome = false
+      let drained = try await CloudShards(server).drain("two", perSecond: nil, pause: .zero) { progress in
+        guard !hasCome, progress.moved > 0 else { return }
+        hasCome = true
+        // At a server that hasn't heard of it, before those that were looked at.
+        try lab.run(
+          "INSERT INTO container (id, epoch, seq, mark, revision, used) VALUES ($1, 0, 0, 0, 1, 0)",
+          [.bytes(late.bytes)], in: "two")
+        try lab.run(
+          "INSERT INTO placement (container, shard, generation, since) VALUES ($1, $2, 0, 0)",
+          [.bytes(late.bytes), .name("two")], in: ShardBinding.home)
+      }
+      #expect(hasCome && drained.moved == 7 && drained.skipped == 0)
+      #expect(try await CloudShards(server).list().map(\.players) == [7, 0])
+    }
+  }
+
+  @Test("a player who has left a shard in the meantime isn't moved once more")
+  func hasLeft() async throws {
+    try await ShardLab.with { lab in
+      let server = try await lab.server()
+      try await record(device(1), in: server, at: ShardBinding.home)
+      let moved = try await server.mover.move(
+        familyOf: device(1).container, from: "three", to: "two")
+      #expect(moved.isEmpty)
+      #expect(try await server.directory.placement(of: device(1).container)?.shard == ShardBinding.home)
+    }
+  }
+
+  @Test("a shard is closed and opened by home alone, and one that isn't of the cloud is refused")
+  func closed() async throws {
+    try await ShardLab.with { lab in
+      let server = try await lab.server()
+      let home = try #require(lab.addresses[ShardBinding.home])
+      let logger = Logger(label: "keepsake.shard")
+      try await CloudShards.setOpen(false, "two", database: home, logger: logger)
+      #expect(try await server.directory.shards() == ["home": true, "two": false])
+      for name in ["home", "three"] {
+        let error = await #expect(throws: ServerError.self) {
+          try await CloudShards.setOpen(false, name, database: home, logger: logger)
+        }
+        #expect(error?.code == .configuration)
+      }
+      try await CloudShards.setOpen(true, "two", database: home, logger: logger)
+      #expect(try await server.directory.shards() == ["home": true, "two": true])
     }
   }
 }
