@@ -74,7 +74,14 @@ extension ShardedStorage {
       guard try await self.directory.place(new.container, at: shard) == shard else {
         throw ServerError(.damaged, "A new shared container lives somewhere already.")
       }
-      let registered = try await storage.registerShared(new, named: name, by: right, now: now)
+      let registered: DeviceIdentity
+      do {
+        registered = try await storage.registerShared(new, named: name, by: right, now: now)
+      } catch let elsewhere as NotHere {
+        // Nothing of it is there yet: it gets a place anew, beside the player.
+        try await self.directory.remove([new.container])
+        throw elsewhere
+      }
       // The player has one already. Whatever ends before this leaves an entry without rows, which does no harm.
       if registered.container != new.container { try await self.directory.remove([new.container]) }
       return registered

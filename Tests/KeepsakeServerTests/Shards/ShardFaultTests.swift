@@ -96,6 +96,23 @@ struct ShardFaultTests {
     }
   }
 
+  @Test("a shared container comes to live beside its player, also if another process has just moved the player")
+  func sharedSince() async throws {
+    try await ShardLab.with { lab in
+      let (one, server) = (try await lab.server(), try await lab.server())
+      let player = device(1)
+      try await record(player, in: one, at: "two")
+      #expect(try await server.directory.shard(of: player.container) == "two")
+      _ = try await one.mover.move(familyOf: player.container, to: ShardBinding.home)
+      let grant = SharedGrant(app: Self.app, share: AppID(word: 7), access: .readWrite)
+      let shared = try await server.registerShared(
+        device(11, grant.id), named: "", by: EntryRight(grant, of: player), now: 5)
+      #expect(shared.container == device(11).container)
+      #expect(try await one.directory.placement(of: shared.container)?.shard == ShardBinding.home)
+      #expect(try await one.sharedContainers(of: player.container).map(\.container) == [shared.container])
+    }
+  }
+
   // MARK: Deletions
 
   @Test(
