@@ -28,7 +28,7 @@ final class ShardDirectory: Sendable {
   func shard(of container: ContainerID) async throws -> String {
     if let known = state.withLock({ $0.shards[container] }) { return known }
     if let found = try await placement(of: container) { return remember(container, found.shard) }
-    let open = state.withLock(\.open)
+    let open = self.open
     // Identifiers are random, so that the players are spread evenly.
     let number = container.bytes.reduce(UInt64(0)) { $0 &* 31 &+ UInt64($1) }
     return try await place(container, at: open.isEmpty ? ShardBinding.home : open[Int(number % UInt64(open.count))])
@@ -63,6 +63,9 @@ final class ShardDirectory: Sendable {
     }
     return shard
   }
+
+  /// The shards that new players get, by name.
+  var open: [String] { state.withLock(\.open) }
 
   func forget(_ container: ContainerID) { state.withLock { _ = $0.shards.removeValue(forKey: container) } }
 

@@ -264,5 +264,35 @@ struct ShardFaultTests {
       #expect(try await server.directory.shards() == ["home": true, "two": true])
     }
   }
+
+  // MARK: Databases that are down
+
+  @Test("a database that can't be read keeps no server from knowing what is in the others")
+  func down() async throws {
+    try await ShardLab.with { lab in
+      let (one, server) = (try await lab.server(), try await lab.server())
+      let player = device(1)
+      try await record(player, in: one, at: ShardBinding.home)
+      #expect(server.directory.open == [ShardBinding.home, "two"])
+      let events = EventHub()
+      let watch = try #require(server.watching(events, heartbeatSeconds: 1))
+      let stream = try events.subscribe(player.device, to: player.container)
+      // As good as down, for what is looked at each second.
+      for name in ["ban", "container"] { try lab.run("ALTER TABLE \(name) RENAME TO away_\(name)", in: "two") }
+      try await CloudShards.setOpen(
+        false, "two", database: #require(lab.addresses[ShardBinding.home]), logger: Logger(label: "keepsake.shard"))
+      let entry = AuditEntry(atMilliseconds: 5, key: "k", name: "ada", act: "player.ban", request: "r")
+      try await one.setBan(Ban(reason: "x", sinceMilliseconds: 1), of: player.container, auditing: entry)
+      try await one.addGem(to: player.container, mark: 1)
+      let watching = Task { try await watch.run() }
+      for await notice in stream.notices where notice.seq == 1 { break }
+      while server.ban(of: player.container) == nil || server.directory.open.contains("two") {
+        try await Task.sleep(for: .milliseconds(10))
+      }
+      watching.cancel()
+      try await watching.value
+      for name in ["ban", "container"] { try lab.run("ALTER TABLE away_\(name) RENAME TO \(name)", in: "two") }
+    }
+  }
 }
 #endif
