@@ -31,6 +31,8 @@ extension ShardedStorage {
   // MARK: Devices
 
   func recordDevice(_ device: DeviceRecord) async throws {
+    // Who registers has a container whose id was just made.
+    _ = try await directory.shard(of: device.identity.container, isNew: true)
     try await at(device.identity.container) { try await $0.recordDevice(device) }
   }
 

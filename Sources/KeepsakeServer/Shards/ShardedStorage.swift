@@ -32,7 +32,7 @@ final class ShardedStorage: AdminStorage {
     (clock, logger, self.home) = (home.clock, home.logger, home)
     shards = others.merging([ShardBinding.home: home]) { $1 }
     all = [home] + others.sorted { $0.key < $1.key }.map(\.value)
-    directory = ShardDirectory(home: home)
+    directory = ShardDirectory(home: home, others: others)
     mover = ShardMover(directory: directory, shards: shards)
     home.knownElsewhere.withLock { known in
       known = { [weak self] in try await self?.isNeeded($0) ?? true }

@@ -294,5 +294,71 @@ struct ShardFaultTests {
       for name in ["ban", "container"] { try lab.run("ALTER TABLE away_\(name) RENAME TO \(name)", in: "two") }
     }
   }
+
+  // MARK: Databases that were set back
+
+  @Test("players who came after home's backup are found where they live, also beside whom they share something with")
+  func newerThanHome() async throws {
+    try await ShardLab.with { lab in
+      let one = try await lab.server()
+      let player = device(1)
+      try await record(player, in: one, at: "two")
+      let grant = SharedGrant(app: Self.app, share: AppID(word: 7), access: .readWrite)
+      let shared = try await one.registerShared(
+        device(11, grant.id), named: "", by: EntryRight(grant, of: player), now: 5)
+      try await one.addGem(to: shared.container, mark: 1)
+      try lab.run("DELETE FROM placement WHERE container = $1", [.bytes(shared.container.bytes)], in: "home")
+      try await CloudShards(one).setOpen(false, "two")
+      let other = try await lab.server()
+      #expect(try await other.gems(of: shared.container) == 1)
+      let family = [player.container, shared.container]
+      #expect(try await other.mover.move(familyOf: shared.container, to: ShardBinding.home) == family)
+      try await other.addGem(to: shared.container, mark: 2)
+      #expect(try await other.gems(of: shared.container) == 2)
+    }
+  }
+
+  @Test("players who came with a cloud of one database live on in home, also if they have nothing but a device there")
+  func withoutContainer() async throws {
+    try await ShardLab.with { lab in
+      try await TestDatabase.storage(at: #require(lab.addresses[ShardBinding.home])).close()
+      for number in 1...20 as ClosedRange<UInt64> {
+        let device = device(number)
+        try lab.run(
+          "INSERT INTO device (container, id, player, app, created, seen) VALUES ($1, $2, $3, $4, 5, 5)",
+          [
+            .bytes(device.container.bytes), .bytes(device.device.bytes), .bytes(device.player.bytes),
+            .bytes(device.app.bytes),
+          ], in: ShardBinding.home)
+      }
+      let server = try await lab.server()
+      for number in 1...20 as ClosedRange<UInt64> {
+        #expect(try await server.devices(of: device(number).container).count == 1)
+        try await server.addGem(to: device(number).container, mark: 1)
+        #expect(try await server.directory.shard(of: device(number).container) == ShardBinding.home)
+      }
+    }
+  }
+
+  @Test("a player who was moved to a database that was set back since doesn't begin anew there")
+  func shardSetBack() async throws {
+    try await ShardLab.with { lab in
+      let one = try await lab.server()
+      let (player, newer) = (device(1), device(2))
+      for device in [player, newer] { try await record(device, in: one, at: ShardBinding.home) }
+      try await one.addGem(to: player.container, mark: 1)
+      _ = try await one.mover.move(familyOf: player.container, to: "two")
+      for (table, column) in [("container", "id"), ("fence", "container"), ("device", "container")] {
+        try lab.run("DELETE FROM \(table) WHERE \(column) = $1", [.bytes(player.container.bytes)], in: "two")
+      }
+      let other = try await lab.server()
+      let error = await #expect(throws: ServerError.self) { try await other.addGem(to: player.container, mark: 2) }
+      #expect(error?.code == .damaged)
+      try await other.addGem(to: newer.container, mark: 1)
+      #expect(
+        try lab.run("SELECT 1::bigint FROM container WHERE id = $1", [.bytes(player.container.bytes)], in: "two")
+          .first == nil)
+    }
+  }
 }
 #endif
