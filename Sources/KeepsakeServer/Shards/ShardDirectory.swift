@@ -92,19 +92,30 @@ final class ShardDirectory: Sendable {
     return try await home.read([statement])[0].first.map { try Placement($0) }
   }
 
-  /// Returns containers with something unfinished: a move that was abandoned, rows that were left, a deletion.
+  /// Returns containers with something unfinished: a move that was abandoned, rows that were left, a deletion. First
+  /// those that have waited longest.
   func unfinished(limit: Int) async throws -> [ContainerID] {
     let limit = PostgreSQLValue.int(Int64(limit))
-    let before = "\(Placement.now) - \(Placement.leaseMilliseconds)"
+    func found(_ what: String, since column: String) -> PostgreSQLStatement {
+      let before = "\(Placement.now) - \(Placement.leaseMilliseconds)"
+      return PostgreSQLStatement(
+        """
+        SELECT container FROM placement WHERE \(what) IS NOT NULL AND \(column) < \(before)
+        ORDER BY \(column) LIMIT $1
+        """, [limit])
+    }
     let answers = try await home.read([
-      PostgreSQLStatement(
-        "SELECT container FROM placement WHERE moving_to IS NOT NULL AND since < \(before) LIMIT $1", [limit]),
-      PostgreSQLStatement(
-        "SELECT container FROM placement WHERE left_at IS NOT NULL AND since < \(before) LIMIT $1", [limit]),
-      PostgreSQLStatement(
-        "SELECT container FROM placement WHERE deleting IS NOT NULL AND deleting < \(before) LIMIT $1", [limit]),
+      found("moving_to", since: "since"), found("left_at", since: "since"), found("deleting", since: "deleting"),
     ])
     return try answers.flatMap { try $0.map { try $0.identifier(0) } }
+  }
+
+  /// Puts a container, of which something is left that can't be removed now, behind all others.
+  func postpone(_ container: ContainerID) async throws {
+    let statement = PostgreSQLStatement(
+      "UPDATE placement SET since = \(Placement.now) WHERE container = $1 AND moving_to IS NULL AND left_at IS NOT NULL",
+      [.bytes(container.bytes)])
+    _ = try await home.run([statement])
   }
 
   /// Returns containers that are being moved away from a shard.
@@ -315,11 +326,24 @@ final class ShardDirectory: Sendable {
 
   // MARK: Deletions
 
+  /// Longer than a deletion takes: until then, one that isn't done is one that somebody is at.
+  private static let deletionMilliseconds: Int64 = 900_000
+
   /// Enters that everything of a player is being deleted, or that it isn't any more.
   func setDeleting(_ isDeleting: Bool, _ containers: [ContainerID]) async throws {
     let statement = PostgreSQLStatement(
       "UPDATE placement SET deleting = \(isDeleting ? Placement.now : "NULL") WHERE container = ANY($1)",
       [.list(containers.map(\.bytes))])
+    _ = try await home.run([statement])
+  }
+
+  /// Enters that nobody goes on with a deletion that hasn't been done, once that is certain.
+  func giveUpDeletion(of container: ContainerID) async throws {
+    let statement = PostgreSQLStatement(
+      """
+      UPDATE placement SET deleting = NULL
+      WHERE container = $1 AND deleting < \(Placement.now) - \(Self.deletionMilliseconds)
+      """, [.bytes(container.bytes)])
     _ = try await home.run([statement])
   }
 

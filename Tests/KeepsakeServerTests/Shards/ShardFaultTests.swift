@@ -360,5 +360,69 @@ struct ShardFaultTests {
           .first == nil)
     }
   }
+
+  // MARK: What is unfinished
+
+  @Test("players of whom something is left that nobody can remove keep no other one from being mended")
+  func starved() async throws {
+    try await ShardLab.with { lab in
+      let server = try await lab.server()
+      // They live in both databases, as if `two` had been set back; each has waited longer than the one behind them.
+      let connection = try lab.connect(ShardBinding.home)
+      for number in 0..<100 as Range<UInt64> {
+        let id = PostgreSQLValue.bytes(ContainerID(high: 8, low: number).bytes)
+        let living = PostgreSQLStatement(
+          "INSERT INTO container (id, epoch, seq, mark, revision, used) VALUES ($1, 0, 0, 0, 1, 0)", [id])
+        _ = try connection.run([
+          living,
+          PostgreSQLStatement(
+            """
+            INSERT INTO placement (container, shard, generation, since, left_at)
+            VALUES ($1, 'home'::text::bytea, 1, 0, 'two'::text::bytea)
+            """, [id]),
+        ])
+        try lab.run(living.sql, living.values, in: "two")
+      }
+      let player = device(1)
+      try await record(player, in: server, at: ShardBinding.home)
+      var mover = server.mover
+      mover.reached = { if $0 == .live { throw ShardMover.Killed() } }
+      let killed = mover
+      await #expect(throws: ShardMover.Killed.self) {
+        _ = try await killed.move(familyOf: player.container, to: "two")
+      }
+      try lab.run("UPDATE placement SET since = 1 WHERE container = $1", [.bytes(player.container.bytes)], in: "home")
+      for _ in 0..<2 { try await server.lookAfter() }
+      #expect(try await server.directory.placement(of: player.container)?.leftAt == nil)
+      #expect(try await server.directory.placement(of: ContainerID(high: 8, low: 1))?.leftAt == "two")
+    }
+  }
+
+  @Test("a deletion that takes long isn't taken for one that nobody goes on with")
+  func slowDeletion() async throws {
+    try await ShardLab.with { lab in
+      let server = try await lab.server()
+      let player = device(1)
+      try await record(player, in: server, at: ShardBinding.home)
+      try await server.directory.setDeleting(true, [player.container])
+      for (age, isDeleting) in [(60_000, true), (3_600_000, false)] {
+        try lab.run("UPDATE placement SET deleting = \(Placement.now) - \(age)", in: ShardBinding.home)
+        try await server.lookAfter()
+        #expect(try await server.directory.placement(of: player.container)?.isDeleting == isDeleting)
+      }
+      #expect(try await server.devices(of: player.container).count == 1)
+    }
+  }
+
+  @Test("a server that ended before a new shard refused older programs has the next one see to that")
+  func refusingOlder() async throws {
+    try await ShardLab.with { lab in
+      _ = try await lab.server()
+      try lab.run("UPDATE schema_number SET oldest = 1", in: "two")
+      _ = try await lab.server()
+      let oldest = try lab.run("SELECT oldest FROM schema_number WHERE id = 1", in: "two").first?.int(0)
+      #expect(oldest == PostgreSQLSchema.shardsNumber)
+    }
+  }
 }
 #endif
