@@ -3,6 +3,7 @@ package import KeepsakeReplication
 package import Logging
 
 #if PostgreSQL
+import Foundation
 import KeepsakePostgreSQL
 #endif
 
@@ -26,6 +27,8 @@ package final class CloudShards: Sendable {
     /// The first ones that can't be moved as they are.
     package var refused: [Refusal] = []
     private static let shown = 20
+
+    package init() {}
 
     mutating func add(_ other: Progress) {
       (moved, skipped) = (moved + other.moved, skipped + other.skipped)

@@ -16,7 +16,8 @@ extension ShardedStorage {
     // Of two players that have drawn the same code, the later one has it, as in one database.
     let statement = PostgreSQLStatement(
       "SELECT container, expires FROM pairing WHERE app = $1 AND code = $2", [.bytes(right.scope.bytes), .bytes(code)])
-    let holders = try await find { try await Self.holders(statement, in: $0) }
+    // Nobody is moved for one that has expired.
+    let holders = try await find { try await Self.holders(statement, in: $0) }.filter { $0.number > now }
     guard let holder = holders.max(by: { $0.number < $1.number })?.container ?? right.parent?.container else {
       return nil
     }

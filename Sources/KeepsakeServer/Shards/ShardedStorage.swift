@@ -27,6 +27,7 @@ final class ShardedStorage: AdminStorage {
   let all: [PostgreSQLStorage]
   let directory: ShardDirectory
   let mover: ShardMover
+  private let requestMoves = RequestMoves()
 
   init(home: PostgreSQLStorage, others: [String: PostgreSQLStorage]) {
     (clock, logger, self.home) = (home.clock, home.logger, home)
@@ -93,8 +94,9 @@ final class ShardedStorage: AdminStorage {
       do {
         let shard = try await directory.shard(of: container)
         for other in others where try await directory.shard(of: other) != shard {
+          try requestMoves.requireRested(other)
           found = other
-          _ = try await mover.move(familyOf: other, to: shard)
+          requestMoves.note(try await mover.move(familyOf: other, to: shard))
         }
         found = container
         return try await body(try mover.storage(shard))

@@ -29,6 +29,12 @@ struct ShardFaultTests {
     _ = try await storage.mover.move(familyOf: device.container, to: shard)
   }
 
+  private func identity(_ subject: String, proof: UInt64) -> VerifiedIdentity {
+    VerifiedIdentity(
+      id: VerifiedIdentity.id(of: subject, at: "", named: "login"), issuer: "login",
+      uses: [.init(key: ContentHash(of: Data("proof \(proof)".utf8)), expiresMilliseconds: 1_000)])
+  }
+
   private func other(than name: String) -> String { name == "two" ? ShardBinding.home : "two" }
 
   // MARK: Remembered places
@@ -51,12 +57,7 @@ struct ShardFaultTests {
         Pairing(
           code: code, scope: Self.app, player: player.player, container: player.container,
           expiresMilliseconds: 100), for: player.device, now: 5)
-      func ada(_ proof: UInt64) -> VerifiedIdentity {
-        VerifiedIdentity(
-          id: VerifiedIdentity.id(of: "ada", at: "", named: "login"), issuer: "login",
-          uses: [.init(key: ContentHash(of: Data("proof \(proof)".utf8)), expiresMilliseconds: 1_000)])
-      }
-      guard case .linked = try await one.link(ada(1), to: player, now: 5) else {
+      guard case .linked = try await one.link(identity("ada", proof: 1), to: player, now: 5) else {
         Issue.record("it leads to nobody else")
         return
       }
@@ -82,7 +83,8 @@ struct ShardFaultTests {
       let before = try await one.directory.placement(of: asking.container)
       let signIn = try await movedAway {
         try await server.signIn(
-          with: ada(2), by: asking, as: NewDevice(device: DeviceID(high: 6, low: 3), name: "new"), now: 6)
+          with: identity("ada", proof: 2), by: asking, as: NewDevice(device: DeviceID(high: 6, low: 3), name: "new"),
+          now: 6)
       }
       guard case .joined(let identity) = signIn else {
         Issue.record("\(signIn)")
@@ -144,6 +146,56 @@ struct ShardFaultTests {
         let error = await #expect(throws: APIError.self) { try await server.addGem(to: player.container, mark: 2) }
         #expect(error?.code == .retired)
       }
+    }
+  }
+
+  // MARK: Moves by requests
+
+  @Test("nobody is moved for a code that has expired or a proof that was used, nor by one request after the other")
+  func requested() async throws {
+    try await ShardLab.with { lab in
+      let server = try await lab.server()
+      let (far, near, asking) = (device(1), device(2), device(3))
+      for device in [far, near, asking] { try await record(device, in: server, at: ShardBinding.home) }
+      let grant = SharedGrant(app: Self.app, share: AppID(word: 7), access: .readWrite)
+      let shared = try await server.registerShared(
+        device(11, grant.id), named: "", by: EntryRight(grant, of: far), now: 5)
+      for (subject, player) in [("ada", far), ("bob", near)] {
+        guard case .linked = try await server.link(identity(subject, proof: player.device.low), to: player, now: 5)
+        else {
+          Issue.record("it leads to nobody else")
+          return
+        }
+      }
+      _ = try await server.mover.move(familyOf: far.container, to: "two")
+      func whereabouts() async throws -> String? { try await server.directory.placement(of: asking.container)?.shard }
+      let code = Data([7, 7])
+      try await server.putPairing(
+        Pairing(
+          code: code, scope: grant.share, player: shared.player, container: shared.container,
+          expiresMilliseconds: 6), for: shared.device, now: 5)
+      let late = try await server.join(
+        code, by: EntryRight(grant, of: asking), as: DeviceID(high: 6, low: 1), name: "", now: 7)
+      #expect(late == nil)
+      #expect(try await whereabouts() == ShardBinding.home)
+      let new = NewDevice(device: DeviceID(high: 6, low: 2), name: "new")
+      let used = try await server.signIn(
+        with: identity("ada", proof: far.device.low), by: asking, as: new, now: 7)
+      #expect(used == .used)
+      #expect(try await whereabouts() == ShardBinding.home)
+      guard case .joined = try await server.signIn(with: identity("ada", proof: 20), by: asking, as: new, now: 7)
+      else {
+        Issue.record("the asking player is moved once")
+        return
+      }
+      #expect(try await whereabouts() == "two")
+      let error = await #expect(throws: APIError.self) {
+        _ = try await server.signIn(with: identity("bob", proof: 21), by: asking, as: new, now: 7)
+      }
+      #expect(error?.code == ShardMover.busy.code && error?.retryAfterSeconds == 60)
+      #expect(try await whereabouts() == "two")
+      // A command moves the player at any time.
+      #expect(try await server.mover.move(familyOf: asking.container, to: ShardBinding.home) == [asking.container])
     }
   }
 
