@@ -16,6 +16,7 @@ struct ShardCommand: AsyncParsableCommand {
       """,
     subcommands: [
       ShardListCommand.self, ShardMoveCommand.self, ShardDrainCommand.self, ShardOpenCommand.self,
+      ShardCloseCommand.self,
     ])
 }
 
@@ -36,8 +37,8 @@ struct ShardOptions: ParsableArguments {
   @Flag(name: .shortAndLong, help: "Print JSON.")
   var json = false
 
-  /// Opens the databases, and closes them after `body`.
-  func with<Result>(_ body: (CloudShards) async throws -> Result) async throws -> Result {
+  /// The databases that were named, from the environment if not by flags.
+  private func addresses() throws -> (database: String, shards: [String]) {
     let environment = ProcessInfo.processInfo.environment
     func variable(_ name: String) -> String? { ServeSetting.named(name).flatMap { environment[$0.variable] } }
     let given = shard.isEmpty ? variable("shard")?.split(separator: ",").map(String.init) ?? [] : shard
@@ -46,10 +47,27 @@ struct ShardOptions: ParsableArguments {
         .usage, "the cloud's databases are missing",
         next: "name them with --database and --shard as for keepsake serve")
     }
-    do {
-      var logger = Logger(label: "keepsake.shard")
-      logger.logLevel = .error
-      let shards = try await CloudShards(database: address, shards: given, logger: logger)
+    return (address, given)
+  }
+
+  private var logger: Logger {
+    var logger = Logger(label: "keepsake.shard")
+    logger.logLevel = .error
+    return logger
+  }
+
+  /// Has new players get a shard, or not, with nothing but the first database: another one may be down.
+  func setOpen(_ isOpen: Bool, _ name: String) async throws {
+    let (database, shards) = try addresses()
+    try CloudShards.check(shards)
+    try await explaining { try await CloudShards.setOpen(isOpen, name, database: database, logger: logger) }
+  }
+
+  /// Opens the databases, and closes them after `body`.
+  func with<Result>(_ body: (CloudShards) async throws -> Result) async throws -> Result {
+    let (database, given) = try addresses()
+    return try await explaining {
+      let shards = try await CloudShards(database: database, shards: given, logger: logger)
       let result: Result
       do {
         result = try await body(shards)
@@ -59,9 +77,17 @@ struct ShardOptions: ParsableArguments {
       }
       try await shards.close()
       return result
+    }
+  }
+
+  private func explaining<Result>(_ body: () async throws -> Result) async throws -> Result {
+    do {
+      return try await body()
     } catch let error as ServerError where error.code == .inputOutput {
       throw CommandFailure(
         .unavailable, error.description, next: "see that all databases run and can be reached from here; run it again")
+    } catch let error as ServerError where error.code == .damaged {
+      throw CommandFailure(.data, error.description, next: "see \"Several databases\" in docs/OPERATIONS.md")
     }
   }
 }
@@ -109,9 +135,10 @@ struct ShardMoveCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "move", abstract: "Move players from one shard to another, while they play.",
     discussion: """
-      Each player is away for some milliseconds, in which devices wait. What was copied is compared before the player \
-      is there. Players who share something are moved together. It may be stopped or killed at any time: each player \
-      is then in one of the two shards, and servers mend within seconds what was half done.
+      Each player is away while everything of the player is copied and compared, in which devices wait: milliseconds \
+      for most of them, minutes for some gigabytes. Players who share something are moved together, and are away until \
+      all of them are there. It may be stopped or killed at any time: each player is then in one of the two shards, and \
+      servers mend within seconds what was half done. Who can't be moved is named in the end, and stays where they are.
       """,
     examples: [
       "keepsake shard move --database postgres://db1/keepsake --shard two=postgres://db2/keepsake --from home --to two"
@@ -146,11 +173,15 @@ struct ShardMoveCommand: AsyncParsableCommand {
     try await CommandRun.reporting(json: options.json) {
       try await options.with { shards in
         if let player, from == nil {
-          return try ShardRun.show(try await shards.move(player.id, to: to), 0, json: options.json)
+          var done = CloudShards.Progress()
+          done.moved = try await shards.move(player.id, to: to)
+          return try ShardRun.show(done, json: options.json)
         }
         let order = CloudShards.Order(from: from ?? "", to: to, count: count, perSecond: pace)
-        let done = try await ShardRun.move(order, in: shards, json: options.json)
-        try ShardRun.show(done.moved, done.skipped, json: options.json)
+        let done = try await ShardRun.reporting(of: order.count, json: options.json) {
+          try await shards.move(order, progress: $0)
+        }
+        try ShardRun.show(done, json: options.json)
       }
     }
   }
@@ -161,7 +192,8 @@ struct ShardDrainCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "drain", abstract: "Move all players away from a shard, which gets no new ones from then on.",
     discussion: """
-      They are spread over the shards that are open for new players. keepsake shard open opens it again.
+      They are spread over the shards that are open for new players. It goes on until nobody is left but those who \
+      can't be moved, whom it names. keepsake shard open opens the shard again.
       """,
     examples: [
       "keepsake shard drain --database postgres://db1/keepsake --shard two=postgres://db2/keepsake --from two"
@@ -182,22 +214,14 @@ struct ShardDrainCommand: AsyncParsableCommand {
   func run() async throws {
     try await CommandRun.reporting(json: options.json) {
       try await options.with { shards in
-        try await shards.setOpen(false, from)
-        // By then all servers know.
-        try await Task.sleep(for: .seconds(2))
-        let order = CloudShards.Order(from: from, to: nil, count: nil, perSecond: pace)
-        var moved = 0
-        while true {
-          let done = try await ShardRun.move(order, in: shards, json: options.json, before: moved)
-          moved += done.moved
-          guard done.skipped > 0 else { break }
-          if done.moved == 0 {
-            throw CommandFailure(
-              .temporary, "\(CountText.of(done.skipped, "player")) can't be moved now, as others change them",
-              next: "run it again")
-          }
+        let done = try await ShardRun.reporting(of: nil, json: options.json) {
+          try await shards.drain(from, perSecond: pace, progress: $0)
         }
-        try ShardRun.show(moved, 0, json: options.json)
+        guard done.skipped == 0 else {
+          let moved = "moved \(CountText.of(done.moved, "player")), and \(ShardRun.left(done))"
+          throw CommandFailure(done.refused.isEmpty ? .temporary : .data, moved, next: "run it again")
+        }
+        try ShardRun.show(done, json: options.json)
       }
     }
   }
@@ -222,9 +246,39 @@ struct ShardOpenCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await CommandRun.reporting(json: options.json) {
-      try await options.with { try await $0.setOpen(true, name) }
+      try await options.setOpen(true, name)
       if options.json { return try Output.document(Opened(name: name)) }
       Output.text("\(Printable.text(name)) gets new players")
+    }
+  }
+}
+
+/// `keepsake shard close`: closes a shard for new players.
+struct ShardCloseCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "close", abstract: "Have new players get no place in a shard.",
+    discussion: """
+      The players who are there stay. It needs the first database only: close a shard that is down, so that new players \
+      can register.
+      """,
+    examples: [
+      "keepsake shard close --database postgres://db1/keepsake --shard two=postgres://db2/keepsake two"
+    ])
+
+  @OptionGroup var options: ShardOptions
+
+  @Argument(help: "The shard.")
+  var name: String
+
+  private struct Closed: Encodable {
+    var name: String
+  }
+
+  func run() async throws {
+    try await CommandRun.reporting(json: options.json) {
+      try await options.setOpen(false, name)
+      if options.json { return try Output.document(Closed(name: name)) }
+      Output.text("\(Printable.text(name)) gets no new players")
     }
   }
 }
@@ -232,37 +286,54 @@ struct ShardOpenCommand: AsyncParsableCommand {
 /// What the commands that move players have in common.
 private enum ShardRun {
   private struct Moved: Encodable {
+    struct Refusal: Encodable {
+      var container: ContainerID
+      var reason: String
+    }
     var movedCount: Int
     var skippedCount: Int
+    /// The first ones that can't be moved as they are.
+    var refused: [Refusal]
   }
 
   /// Moves players, shows the progress, and ends in good order when a signal asks for that.
   ///
-  /// - Parameter before: How many were moved before.
-  static func move(
-    _ order: CloudShards.Order, in shards: CloudShards, json: Bool, before: Int = 0
+  /// - Parameter count: How many are to be moved; nil for all.
+  static func reporting(
+    of count: Int?, json: Bool,
+    _ body: ((CloudShards.Progress) throws -> Void) async throws -> CloudShards.Progress
   ) async throws -> CloudShards.Progress {
     let stop = Stop()
     let signals = StopSignals { _ in stop.request() }
     defer { withExtendedLifetime(signals) {} }
     let line = ProgressLine(json: json)
     let start = ContinuousClock.now
-    let done = try await shards.move(order) { progress in
+    let done = try await body { progress in
       guard !stop.isRequested else { throw CancellationError() }
-      let moved = before + progress.moved
-      let total = order.count.map { " of \($0)" } ?? ""
+      let total = count.map { " of \($0)" } ?? ""
       let seconds = max((ContinuousClock.now - start) / .seconds(1), 0.001)
       let rate = Int(Double(progress.moved) / seconds)
-      line.update("moving players: \(moved)\(total), \(rate) in a second")
+      line.update("moving players: \(progress.moved)\(total), \(rate) in a second")
     }
     line.clear()
     return done
   }
 
-  static func show(_ moved: Int, _ skipped: Int, json: Bool) throws {
-    if json { return try Output.document(Moved(movedCount: moved, skippedCount: skipped)) }
-    let left = skipped > 0 ? "; \(skipped) couldn't be moved, as others were changing them: run it again" : ""
-    Output.text("moved \(CountText.of(moved, "player"))\(left)")
+  static func show(_ done: CloudShards.Progress, json: Bool) throws {
+    if json {
+      let refused = done.refused.map { Moved.Refusal(container: $0.container, reason: $0.reason) }
+      return try Output.document(Moved(movedCount: done.moved, skippedCount: done.skipped, refused: refused))
+    }
+    let left = done.skipped > 0 ? "; \(left(done)): run it again" : ""
+    Output.text("moved \(CountText.of(done.moved, "player"))\(left)")
+  }
+
+  /// Says who couldn't be moved, and why.
+  static func left(_ done: CloudShards.Progress) -> String {
+    let busy = done.skipped - done.refused.count
+    let refused = done.refused.map { "\($0.container) can't be moved: \($0.reason)" }
+    let others = busy > 0 ? ["\(busy)\(refused.isEmpty ? "" : " others") couldn't be moved, as others change them"] : []
+    return (refused + others).joined(separator: "; ")
   }
 
   private final class Stop: Sendable {

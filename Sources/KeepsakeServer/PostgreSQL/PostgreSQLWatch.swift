@@ -21,21 +21,21 @@ final class PostgreSQLWatch: Service {
   private let storage: PostgreSQLStorage
   /// All databases in which players are.
   private let storages: [PostgreSQLStorage]
-  /// Called after each look at what is of the whole cloud.
+  /// Called after each look at what is of the whole cloud in the first one.
   private let refreshed: @Sendable () async throws -> Void
-  /// Called after each sweep.
+  /// Called as often as the databases are swept.
   private let swept: @Sendable () async throws -> Void
   private let events: EventHub
   private let heartbeatSeconds: Int
   private let notices = PostgreSQLNotices()
   private struct State {
     var isListening = false
-    /// Whether something may have been missed.
-    var mustLook = true
+    /// In which databases something may have been missed.
+    var mustLook: Set<Int>
     /// Whether the database has no notices.
     var isMute = false
   }
-  private let state = Mutex(State())
+  private let state: Mutex<State>
 
   convenience init(_ storage: PostgreSQLStorage, _ events: EventHub, heartbeatSeconds: Int) {
     self.init([storage], events, heartbeatSeconds: heartbeatSeconds)
@@ -43,8 +43,8 @@ final class PostgreSQLWatch: Service {
 
   /// - Parameters:
   ///   - storages: The first one is where servers hear each other.
-  ///   - refreshed: Called after each look at what is of the whole cloud.
-  ///   - swept: Called after each sweep.
+  ///   - refreshed: Called after each look at what is of the whole cloud in the first one.
+  ///   - swept: Called as often as the databases are swept.
   init(
     _ storages: [PostgreSQLStorage], _ events: EventHub, heartbeatSeconds: Int,
     refreshed: @escaping @Sendable () async throws -> Void = {},
@@ -54,6 +54,7 @@ final class PostgreSQLWatch: Service {
     (self.storage, self.storages, self.events) = (storage, storages, events)
     (self.refreshed, self.swept) = (refreshed, swept)
     self.heartbeatSeconds = heartbeatSeconds
+    state = Mutex(State(mustLook: Set(storages.indices)))
     events.relay { [notices, weak self] relayed in
       guard let self, !state.withLock(\.isMute) else { return }
       notices.add(relayed) { texts in
@@ -78,7 +79,7 @@ final class PostgreSQLWatch: Service {
       case .missing(let error): self.fallSilent(error)
       case .lost(let error):
         let wasListening = self.state.withLock { state in
-          defer { (state.isListening, state.mustLook) = (false, true) }
+          defer { (state.isListening, state.mustLook) = (false, Set(self.storages.indices)) }
           return state.isListening
         }
         if wasListening {
@@ -87,18 +88,38 @@ final class PostgreSQLWatch: Service {
       }
     }
     await cancelWhenGracefulShutdown {
-      async let sweeping: Void = self.repeating(every: Self.sweepInterval, "What has expired can't be swept") { _ in
-        try await self.sweep()
-      }
-      await self.repeating(every: Self.lookInterval, "What other servers changed can't be looked for") {
-        try await self.look($0)
-      }
-      await sweeping
+      await self.repeatAll()
     }
     await withCheckedContinuation { continuation in
       Thread.detachNewThread {
         listener.close()
         continuation.resume()
+      }
+    }
+  }
+
+  /// Looks and sweeps until it is cancelled, in each database by itself: one that is down, or doesn't answer, must keep
+  /// nobody from knowing what is in the others.
+  private func repeatAll() async {
+    await withTaskGroup(of: Void.self) { group in
+      for (index, storage) in storages.enumerated() {
+        let logger = storage.logger
+        group.addTask {
+          await self.repeating(every: Self.lookInterval, "What other servers changed can't be looked for", logger) {
+            try await self.look($0, at: index)
+          }
+        }
+        group.addTask {
+          await self.repeating(every: Self.sweepInterval, "What has expired can't be swept", logger) { _ in
+            if !self.isOutdated(storage) { try await storage.sweep(now: storage.clock()) }
+          }
+        }
+      }
+      group.addTask {
+        await self.repeating(every: Self.sweepInterval, "What is unfinished can't be mended", self.storage.logger) {
+          _ in
+          if !self.isOutdated(self.storage) { try await self.swept() }
+        }
       }
     }
   }
@@ -117,7 +138,8 @@ final class PostgreSQLWatch: Service {
 
   /// - Parameter body: Takes how many times it was called before.
   private func repeating(
-    every interval: Duration, _ failure: Logger.Message, _ body: @Sendable (_ number: Int) async throws -> Void
+    every interval: Duration, _ failure: Logger.Message, _ logger: Logger,
+    _ body: @Sendable (_ number: Int) async throws -> Void
   ) async {
     var number = 0
     while !Task.isCancelled {
@@ -126,40 +148,31 @@ final class PostgreSQLWatch: Service {
       do {
         try await body(number)
       } catch {
-        storage.logger.failure(failure, error)
+        logger.failure(failure, error)
       }
     }
   }
 
-  /// - Parameter number: How many looks there were before.
-  func look(_ number: Int) async throws {
+  /// Whether newer servers, or those that know more shards, have changed a database so that this one can't use it.
+  private func isOutdated(_ one: PostgreSQLStorage) -> Bool { storage.isOutdated || one.isOutdated }
+
+  /// Looks into one of the databases.
+  ///
+  /// - Parameters:
+  ///   - number: How many looks there were before.
+  ///   - index: Of the database.
+  func look(_ number: Int, at index: Int = 0) async throws {
+    let storage = storages[index]
     let perSecond = Int(Duration.seconds(1) / Self.lookInterval)
-    if number % perSecond == 0 { try await each { try await $0.refresh() } }
-    if storage.isOutdated { return }
-    if number % perSecond == 0 { try await refreshed() }
+    if number % perSecond == 0 { try await storage.refresh() }
+    if isOutdated(storage) { return }
+    if index == 0, number % perSecond == 0 { try await refreshed() }
     let mustLook = state.withLock { state in
-      defer { state.mustLook = !state.isListening || state.isMute }
-      return state.mustLook
+      let mustLook = state.mustLook.remove(index) != nil
+      if !state.isListening || state.isMute { state.mustLook.insert(index) }
+      return mustLook
     }
-    if mustLook || number % (heartbeatSeconds * perSecond) == 0 {
-      try await each { try await self.lookAtPositions(in: $0) }
-    }
-  }
-
-  private func sweep() async throws {
-    try await each { storage in
-      if !storage.isOutdated { try await storage.sweep(now: storage.clock()) }
-    }
-    if !storage.isOutdated { try await swept() }
-  }
-
-  /// Does the same with each database: one that is down must not keep the others from it.
-  private func each(_ body: (PostgreSQLStorage) async throws -> Void) async throws {
-    var failure: (any Error)?
-    for storage in storages {
-      do { try await body(storage) } catch { failure = failure ?? error }
-    }
-    if let failure { throw failure }
+    if mustLook || number % (heartbeatSeconds * perSecond) == 0 { try await lookAtPositions(in: storage) }
   }
 
   /// How far containers have come to which streams listen here, and which of these have to end.

@@ -3,6 +3,7 @@ package import KeepsakeReplication
 package import Logging
 
 #if PostgreSQL
+import Foundation
 import KeepsakePostgreSQL
 #endif
 
@@ -21,8 +22,23 @@ package final class CloudShards: Sendable {
   package struct Progress: Sendable {
     /// Containers: each of a player of a game, or one that players share.
     package var moved = 0
-    /// Those that couldn't be moved, since others were changing them.
+    /// Those that couldn't be moved, since others were changing them, or for what is said of the refused ones.
     package var skipped = 0
+    /// The first ones that can't be moved as they are.
+    package var refused: [Refusal] = []
+    private static let shown = 20
+
+    package init() {}
+
+    mutating func add(_ other: Progress) {
+      (moved, skipped) = (moved + other.moved, skipped + other.skipped)
+      refused += other.refused.prefix(max(0, Self.shown - refused.count))
+    }
+  }
+  /// Why a container can't be moved, however often that is tried.
+  package struct Refusal: Hashable, Sendable {
+    package var container: ContainerID
+    package var reason: String
   }
   /// What to move.
   package struct Order: Sendable {
@@ -37,6 +53,11 @@ package final class CloudShards: Sendable {
       (self.from, self.to, self.count, self.perSecond) = (from, to, count, perSecond)
     }
   }
+
+  /// Sees that the names and addresses of shards can be read.
+  ///
+  /// - Throws: `ServerError` with `configuration`.
+  package static func check(_ shards: [String]) throws { _ = try ShardAddress.all(shards) }
 
   #if PostgreSQL
   let storage: ShardedStorage
@@ -58,23 +79,57 @@ package final class CloudShards: Sendable {
   package func close() async throws { try await storage.close() }
 
   package func list() async throws -> [Shard] {
-    let isOpen = try await describing { try await storage.directory.shards() }
-    let counting = PostgreSQLStatement(
-      "SELECT count(*), coalesce(sum(used), 0)::bigint FROM container WHERE revision >= 0")
-    return try await describing {
-      try await storage.ask { storage in
-        let row = try await storage.read([counting])[0].first
-        return (Int(try row?.int(0) ?? 0), try row?.int(1) ?? 0)
-      }.map { Shard(name: $0.shard, isOpen: isOpen[$0.shard] == true, players: $0.answer.0, bytes: $0.answer.1) }
+    let isOpen = try await Self.describing { try await storage.directory.shards() }
+    return try await Self.describing {
+      try await storage.ask { try await Self.count(in: $0) }.map {
+        Shard(name: $0.shard, isOpen: isOpen[$0.shard] == true, players: $0.answer.0, bytes: $0.answer.1)
+      }
     }
   }
 
+  /// However many players there are, no statement looks at all of them.
+  private static func count(in storage: PostgreSQLStorage) async throws -> (players: Int, bytes: Int64) {
+    var (count, bytes): (Int, Int64) = (0, 0)
+    var after = Data()
+    while true {
+      // Those that have left count among the rows that are looked at.
+      let page = PostgreSQLStatement(
+        """
+        WITH page AS (SELECT id, used, revision FROM container WHERE id > $1 ORDER BY id LIMIT $2)
+        SELECT count(CASE WHEN revision >= 0 THEN 1 END),
+          coalesce(sum(CASE WHEN revision >= 0 THEN used END), 0)::bigint,
+          (SELECT id FROM page ORDER BY id DESC LIMIT 1)
+        FROM page
+        """, [.bytes(after), .int(countedAtOnce)])
+      guard let row = try await storage.read([page])[0].first, let last = try row.optionalBytes(2) else {
+        return (count, bytes)
+      }
+      (count, bytes, after) = (count + Int(try row.int(0)), bytes + (try row.int(1)), last)
+    }
+  }
+
+  private static let countedAtOnce: Int64 = 20_000
+
   /// Has new players get a shard, or not. Servers know it a second later.
   package func setOpen(_ isOpen: Bool, _ name: String) async throws {
-    _ = try storage.mover.storage(name)
-    try await describing {
+    try await Self.describing {
       try await storage.directory.setOpen(isOpen, name)
       try await storage.directory.refresh()
+    }
+  }
+
+  /// Does the same with nothing but the cloud's first database, so that it can be done while a shard is down.
+  package static func setOpen(_ isOpen: Bool, _ name: String, database: String, logger: Logger) async throws {
+    try await describing {
+      let home = try await PostgreSQLStorage(
+        PostgreSQLSettings(database), connections: 1, contents: nil, shards: nil, logger: logger)
+      do {
+        try await ShardDirectory(home: home).setOpen(isOpen, name)
+      } catch {
+        try await home.close()
+        throw error
+      }
+      try await home.close()
     }
   }
 
@@ -82,7 +137,7 @@ package final class CloudShards: Sendable {
   ///
   /// - Returns: How many containers were moved; none if they were there already.
   package func move(_ player: PlayerID, to name: String) async throws -> Int {
-    try await describing {
+    try await Self.describing {
       guard let place = try await storage.place(of: player) else {
         throw ServerError(.missing, "There is no such player, or none of the player's devices is left.")
       }
@@ -94,11 +149,37 @@ package final class CloudShards: Sendable {
   ///
   /// - Parameter progress: Called now and then. Ends the move by throwing.
   package func move(_ order: Order, progress: (Progress) throws -> Void) async throws -> Progress {
-    try await describing { try await moveAll(order, progress) }
+    try await Self.describing { try await moveAll(order, progress) }
+  }
+
+  /// Has new players get other shards, and moves all players away until none is left but those that can't be moved.
+  ///
+  /// - Parameters:
+  ///   - pause: After this time all servers know. Shorter in tests.
+  ///   - progress: As of a move.
+  package func drain(
+    _ name: String, perSecond: Int?, pause: Duration = .seconds(2), progress: (Progress) throws -> Void
+  ) async throws -> Progress {
+    try await setOpen(false, name)
+    try await Task.sleep(for: pause)
+    let order = Order(from: name, to: nil, count: nil, perSecond: perSecond)
+    var moved = 0
+    while true {
+      // Behind a pass that has come further, a player may have come, or come back from a move that ended.
+      var pass = try await move(order) { now in
+        var all = now
+        all.moved += moved
+        try progress(all)
+      }
+      let isLast = pass.moved == 0
+      moved += pass.moved
+      pass.moved = moved
+      if isLast { return pass }
+    }
   }
 
   /// What goes wrong, in words for who runs a command.
-  private func describing<Result>(_ body: () async throws -> Result) async throws -> Result {
+  private static func describing<Result>(_ body: () async throws -> Result) async throws -> Result {
     do {
       return try await body()
     } catch let error as PostgreSQLError {
@@ -113,23 +194,23 @@ package final class CloudShards: Sendable {
     let targets = try await targets(of: order)
     let start = ContinuousClock.now
     var done = Progress()
-    var after: ContainerID?
+    var place: Place? = Place()
+    var found: ArraySlice<ContainerID> = []
     while order.count.map({ done.moved < $0 }) ?? true {
       try progress(done)
       try Task.checkCancellation()
-      let limit = min(Self.together, order.count.map { $0 - done.moved } ?? .max)
-      let page = try await containers(in: source, after: after, limit: limit)
-      guard let last = page.last else { break }
-      after = last
-      let counts = try await withThrowingTaskGroup(of: Int?.self) { group in
-        for container in page {
+      while found.isEmpty, let now = place { (found, place) = try await containers(of: order, in: source, at: now) }
+      if found.isEmpty { break }
+      let together = found.prefix(min(Self.together, order.count.map { $0 - done.moved } ?? .max))
+      found = found.dropFirst(together.count)
+      let moves = try await withThrowingTaskGroup(of: Progress.self) { group in
+        for container in together {
           let target = targets[Int(container.low % UInt64(targets.count))]
-          group.addTask { try await self.moveIfPossible(container, to: target) }
+          group.addTask { try await self.moveIfPossible(container, from: order.from, to: target) }
         }
-        return try await group.reduce(into: []) { $0.append($1) }
+        return try await group.reduce(into: Progress()) { $0.add($1) }
       }
-      done.moved += counts.reduce(0) { $0 + ($1 ?? 0) }
-      done.skipped += counts.count { $0 == nil }
+      done.add(moves)
       if let pace = order.perSecond {
         try await Task.sleep(until: start + .seconds(Double(done.moved) / Double(pace)))
       }
@@ -155,23 +236,57 @@ package final class CloudShards: Sendable {
     return open
   }
 
-  private func containers(
-    in storage: PostgreSQLStorage, after container: ContainerID?, limit: Int
-  ) async throws -> [ContainerID] {
-    let statement = PostgreSQLStatement(
-      "SELECT id FROM container WHERE id > $1 AND revision >= 0 ORDER BY id LIMIT $2",
-      [.bytes(container?.bytes), .int(Int64(limit))])
-    let first = PostgreSQLStatement(
-      "SELECT id FROM container WHERE revision >= 0 ORDER BY id LIMIT $1", [.int(Int64(limit))])
-    return try await storage.read([container == nil ? first : statement])[0].map { try $0.identifier(0) }
+  /// How far the containers of a shard have been listed.
+  private struct Place {
+    var after = Data()
+    /// Whether only those follow that somebody is moving away.
+    var isLast = false
   }
 
-  /// - Returns: How many containers were moved; nil if others were in the way.
-  private func moveIfPossible(_ container: ContainerID, to target: String) async throws -> Int? {
+  private static let listedAtOnce = 1_000
+
+  /// Lists containers that live in a shard.
+  ///
+  /// - Returns: Where to go on; nil if those were all.
+  private func containers(
+    of order: Order, in source: PostgreSQLStorage, at place: Place
+  ) async throws -> (ArraySlice<ContainerID>, Place?) {
+    if place.isLast { return (try await storage.directory.moving(from: order.from)[...], nil) }
+    // Those that have left count among the rows that are looked at: there may be millions of them.
+    let statement = PostgreSQLStatement(
+      "SELECT id, revision FROM container WHERE id > $1 ORDER BY id LIMIT $2",
+      [.bytes(place.after), .int(Int64(Self.listedAtOnce))])
+    let rows = try await source.read([statement])[0]
+    let living: [ContainerID] = try rows.compactMap { try $0.int(1) >= 0 ? $0.identifier(0) : nil }
+    guard rows.rows.count == Self.listedAtOnce, let last = rows.last else { return (living[...], Place(isLast: true)) }
+    return (living[...], Place(after: try last.bytes(0)))
+  }
+
+  /// Moves a container, unless others are in the way or it can't be moved: the players behind it can.
+  private func moveIfPossible(
+    _ container: ContainerID, from source: String, to target: String
+  ) async throws -> Progress {
+    var progress = Progress()
     do {
-      return try await storage.mover.move(familyOf: container, to: target).count
+      progress.moved = try await storage.mover.move(familyOf: container, from: source, to: target).count
     } catch let error as APIError where error.code == ShardMover.busy.code {
-      return nil
+      progress.skipped = 1
+    } catch let error where Self.isOfOne(error) {
+      storage.logger.warning(
+        "A player can't be moved", metadata: ["container": "\(container)", "error": "\(ErrorReason.text(error))"])
+      progress.skipped = 1
+      progress.refused = [Refusal(container: container, reason: "\(ErrorReason.text(error))")]
+    }
+    return progress
+  }
+
+  /// Whether an error says something of one player, and nothing of the others.
+  private static func isOfOne(_ error: any Error) -> Bool {
+    switch error {
+    case let error as ServerError: error.code == .overloaded || error.code == .damaged
+    // A statement that takes too long: about a player who has so much.
+    case let error as PostgreSQLError: error.state == .queryCanceled
+    default: false
     }
   }
   #else
@@ -179,6 +294,12 @@ package final class CloudShards: Sendable {
   package func close() async throws {}
   package func list() async throws -> [Shard] { [] }
   package func setOpen(_ isOpen: Bool, _ name: String) async throws {}
+  package static func setOpen(_ isOpen: Bool, _ name: String, database: String, logger: Logger) async throws {
+    throw CloudDatabase.missing
+  }
+  package func drain(
+    _ name: String, perSecond: Int?, pause: Duration = .zero, progress: (Progress) throws -> Void
+  ) async throws -> Progress { Progress() }
   package func move(_ player: PlayerID, to name: String) async throws -> Int { 0 }
   package func move(_ order: Order, progress: (Progress) throws -> Void) async throws -> Progress { Progress() }
   #endif

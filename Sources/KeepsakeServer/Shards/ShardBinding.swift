@@ -54,7 +54,6 @@ struct ShardBinding: Hashable, Sendable {
           .configuration, "The database of the shard \(name) has players of its own: a new shard is an empty database.")
       }
       try await insert(pool, cloud.id, name)
-      _ = try await pool.runUntilDone([refusingOlder])
     }
     guard let found = try await read(pool), found.cloud == cloud.id else {
       throw ServerError(.configuration, "The database of the shard \(name) is another cloud's.")
@@ -62,6 +61,8 @@ struct ShardBinding: Hashable, Sendable {
     guard found.name == name else {
       throw ServerError(.configuration, "The database that is named as the shard \(name) is the shard \(found.name).")
     }
+    // Each time: whoever has entered it may have ended before this.
+    _ = try await pool.runUntilDone([refusingOlder])
     // They share folders and buckets, which know the cloud by this number.
     guard try await ContentPlaces.number(pool, ifNone: cloud.contents) == cloud.contents else {
       throw ServerError(.configuration, "The database of the shard \(name) has contents of another cloud.")

@@ -24,16 +24,18 @@ struct ShardCopy: Sendable {
 
   // MARK: Fences
 
-  /// Takes a container's fence in a database. Fails with a division by zero if somebody has a newer generation.
+  /// Takes a container's fence in a database. Fails with a division by zero if somebody has a newer generation, or if
+  /// everything of the player was deleted: a deletion leaves no fence, and nothing of the player may come again.
   static func taking(_ container: ContainerID, _ generation: Int64) -> PostgreSQLStatement {
     PostgreSQLStatement(
       """
       WITH held AS (
-        INSERT INTO fence (container, generation) VALUES ($1, $2)
+        INSERT INTO fence (container, generation)
+        SELECT $1::bytea, $2::bigint WHERE NOT EXISTS (SELECT 1 FROM retired WHERE container = $3 AND device = '')
         ON CONFLICT (container) DO UPDATE SET generation = excluded.generation
         WHERE fence.generation <= excluded.generation RETURNING 1
       ) SELECT 1 / count(*) FROM held
-      """, [.bytes(container.bytes), .int(generation)])
+      """, [.bytes(container.bytes), .int(generation), .bytes(container.deletedMark)])
   }
 
   /// Sees in a transaction that the fence is still held. Fails with a division by zero otherwise.
@@ -44,6 +46,24 @@ struct ShardCopy: Sendable {
         UPDATE fence SET generation = generation WHERE container = $1 AND generation = $2 RETURNING 1
       ) SELECT 1 / count(*) FROM held
       """, [.bytes(container.bytes), .int(generation)])
+  }
+
+  /// Takes a container's fence in a database, and does more in the same transaction. It may be repeated.
+  ///
+  /// - Throws: `Overtaken` if somebody has a newer generation, or everything of the player was deleted.
+  static func take(
+    _ container: ContainerID, _ generation: Int64, and statements: [PostgreSQLStatement],
+    in storage: PostgreSQLStorage
+  ) async throws {
+    // Also if the player was deleted since the transaction began.
+    let all =
+      [taking(container, generation)] + statements
+      + PostgreSQLTransaction.refusingDeleted(container.deletedMark)
+    do {
+      try await run(all, in: storage)
+    } catch let error as PostgreSQLError where error.state == .uniqueViolation {
+      throw ShardMover.Overtaken()
+    }
   }
 
   /// Runs a transaction that begins with one of these. All of them may be repeated.
@@ -110,7 +130,12 @@ struct ShardCopy: Sendable {
 
   private func write(_ statements: [PostgreSQLStatement]) async throws {
     try await alive()
-    try await Self.run([Self.holding(container, generation)] + statements, in: target)
+    do {
+      try await Self.run([Self.holding(container, generation)] + statements, in: target)
+    } catch let error as PostgreSQLError where error.state == .uniqueViolation {
+      throw ServerError(
+        .damaged, "Another player has something there that only one may have, such as a recovery code.", cause: error)
+    }
   }
 
   private static let columns = "epoch, seq, mark, revision, used, bank"
@@ -129,7 +154,7 @@ struct ShardCopy: Sendable {
         WHERE container.revision < 0 RETURNING 1
       ) SELECT 1 / count(*) FROM written
       """, [id] + numbers + [.bytes(try row.optionalBytes(5))])
-    try await Self.run([Self.taking(container, generation), write], in: target)
+    try await Self.take(container, generation, and: [write], in: target)
   }
 
   /// The places of large contents, which a server looks for when it starts.
@@ -183,7 +208,7 @@ struct ShardCopy: Sendable {
   /// Removes the rows of a container that lives elsewhere: all but the row that says so.
   ///
   /// - Parameter generation: The directory's.
-  /// - Throws: `Overtaken` if the container has been moved on.
+  /// - Throws: `Overtaken` if the container has been moved on, or everything of the player was deleted.
   static func remove(_ container: ContainerID, from storage: PostgreSQLStorage, _ generation: Int64) async throws {
     let id = PostgreSQLValue.bytes(container.bytes)
     // One that is live isn't touched, whatever the directory says.
@@ -195,7 +220,7 @@ struct ShardCopy: Sendable {
         WHERE container.revision < 0 RETURNING 1
       ) SELECT 1 / count(*) FROM emptied
       """, [id])
-    try await run([taking(container, generation), emptied], in: storage)
+    try await take(container, generation, and: [emptied], in: storage)
     // Home keeps what others mustn't have, too.
     var tables = ShardTable.all.filter { !($0.isClaimed && storage.isHome) }
     while !tables.isEmpty {

@@ -12,6 +12,8 @@ final class ShardDirectory: Sendable {
   private static let remembered = 200_000
 
   let home: PostgreSQLStorage
+  /// The other databases, by name.
+  private let others: [String: PostgreSQLStorage]
   private struct State {
     var shards: [ContainerID: String] = [:]
     /// Those that new players get, by name.
@@ -19,16 +21,29 @@ final class ShardDirectory: Sendable {
   }
   private let state = Mutex(State())
 
-  init(home: PostgreSQLStorage) { self.home = home }
+  init(home: PostgreSQLStorage, others: [String: PostgreSQLStorage] = [:]) { (self.home, self.others) = (home, others) }
 
   // MARK: Where containers are
 
   /// Returns where a container lives. One that is new gets a place, unless everything of its player was deleted: of
   /// that, each database knows.
-  func shard(of container: ContainerID) async throws -> String {
+  ///
+  /// - Parameter isNew: Whether the container's id was just made, so that no database can have it.
+  /// - Throws: `ServerError` with `damaged` if a database was set back to a backup, so that the player would begin anew.
+  func shard(of container: ContainerID, isNew: Bool = false) async throws -> String {
     if let known = state.withLock({ $0.shards[container] }) { return known }
-    if let found = try await placement(of: container) { return remember(container, found.shard) }
-    let open = state.withLock(\.open)
+    if let found = try await placement(of: container) {
+      try await requireFence(of: container, found)
+      return remember(container, found.shard)
+    }
+    if !isNew {
+      switch try await trace(of: container) {
+      case .home: return try await place(container, at: ShardBinding.home)
+      case .other(let shard, let generation): return try await place(container, at: shard, generation)
+      case .none: break
+      }
+    }
+    let open = self.open
     // Identifiers are random, so that the players are spread evenly.
     let number = container.bytes.reduce(UInt64(0)) { $0 &* 31 &+ UInt64($1) }
     return try await place(container, at: open.isEmpty ? ShardBinding.home : open[Int(number % UInt64(open.count))])
@@ -36,19 +51,20 @@ final class ShardDirectory: Sendable {
 
   /// Has a container live at a shard, unless it lives somewhere already.
   ///
+  /// - Parameter generation: That of its newest move.
   /// - Returns: Where it lives.
-  func place(_ container: ContainerID, at shard: String) async throws -> String {
+  func place(_ container: ContainerID, at shard: String, _ generation: Int64 = 0) async throws -> String {
     // Those who were here before there were several shards live at home.
     let insert = PostgreSQLStatement(
       """
       INSERT INTO placement (container, shard, generation, since)
-      SELECT $1, CASE WHEN EXISTS (SELECT 1 FROM container WHERE id = $1) THEN $3::bytea ELSE $2::bytea END,
-        0, \(Placement.now)
+      SELECT $1, CASE WHEN \(Self.isAtHome) THEN $3::bytea ELSE $2::bytea END, $5, \(Placement.now)
       WHERE NOT EXISTS (SELECT 1 FROM retired WHERE container = $4 AND device = '')
       ON CONFLICT (container) DO NOTHING
       """,
       [
         .bytes(container.bytes), .name(shard), .name(ShardBinding.home), .bytes(container.deletedMark),
+        .int(generation),
       ])
     _ = try await home.run([insert])
     guard let found = try await placement(of: container) else { return ShardBinding.home }
@@ -64,6 +80,9 @@ final class ShardDirectory: Sendable {
     return shard
   }
 
+  /// The shards that new players get, by name.
+  var open: [String] { state.withLock(\.open) }
+
   func forget(_ container: ContainerID) { state.withLock { _ = $0.shards.removeValue(forKey: container) } }
 
   /// Returns what the directory says now; nil for a container that isn't in it.
@@ -73,20 +92,112 @@ final class ShardDirectory: Sendable {
     return try await home.read([statement])[0].first.map { try Placement($0) }
   }
 
-  /// Returns containers with something unfinished: a move that was abandoned, rows that were left, a deletion.
+  /// Returns containers with something unfinished: a move that was abandoned, rows that were left, a deletion. First
+  /// those that have waited longest.
   func unfinished(limit: Int) async throws -> [ContainerID] {
     let limit = PostgreSQLValue.int(Int64(limit))
-    let before = "\(Placement.now) - \(Placement.leaseMilliseconds)"
+    func found(_ what: String, since column: String) -> PostgreSQLStatement {
+      let before = "\(Placement.now) - \(Placement.leaseMilliseconds)"
+      return PostgreSQLStatement(
+        """
+        SELECT container FROM placement WHERE \(what) IS NOT NULL AND \(column) < \(before)
+        ORDER BY \(column) LIMIT $1
+        """, [limit])
+    }
     let answers = try await home.read([
-      PostgreSQLStatement(
-        "SELECT container FROM placement WHERE moving_to IS NOT NULL AND since < \(before) LIMIT $1", [limit]),
-      PostgreSQLStatement(
-        "SELECT container FROM placement WHERE left_at IS NOT NULL AND since < \(before) LIMIT $1", [limit]),
-      PostgreSQLStatement(
-        "SELECT container FROM placement WHERE deleting IS NOT NULL AND deleting < \(before) LIMIT $1", [limit]),
+      found("moving_to", since: "since"), found("left_at", since: "since"), found("deleting", since: "deleting"),
     ])
     return try answers.flatMap { try $0.map { try $0.identifier(0) } }
   }
+
+  /// Puts a container, of which something is left that can't be removed now, behind all others.
+  func postpone(_ container: ContainerID) async throws {
+    let statement = PostgreSQLStatement(
+      "UPDATE placement SET since = \(Placement.now) WHERE container = $1 AND moving_to IS NULL AND left_at IS NOT NULL",
+      [.bytes(container.bytes)])
+    _ = try await home.run([statement])
+  }
+
+  /// Returns containers that are being moved away from a shard.
+  func moving(from shard: String) async throws -> [ContainerID] {
+    let statement = PostgreSQLStatement(
+      "SELECT container FROM placement WHERE moving_to IS NOT NULL AND shard = $1 ORDER BY since LIMIT 1000",
+      [.name(shard)])
+    return try await home.read([statement])[0].map { try $0.identifier(0) }
+  }
+
+  // MARK: Databases that were set back
+
+  /// Whether home has something that only the database has in which a player lives. Those who came with a cloud of one
+  /// database needn't have a container's row.
+  private static let isAtHome = """
+    (EXISTS (SELECT 1 FROM container WHERE id = $1 AND revision >= 0)
+    OR EXISTS (SELECT 1 FROM device WHERE container = $1) OR EXISTS (SELECT 1 FROM recovery WHERE container = $1))
+    """
+
+  private enum Trace {
+    case none, home
+    case other(String, generation: Int64)
+  }
+  /// What a database knows of a container.
+  private struct Found {
+    var shard: String
+    var isLiving: Bool
+    var generation: Int64?
+  }
+
+  /// Looks for a container that has no place: in home, where players were before there were several shards; and if home
+  /// knows nothing of it, in the others, since home may have been set back to a backup from before the player came.
+  private func trace(of container: ContainerID) async throws -> Trace {
+    let id: [PostgreSQLValue] = [.bytes(container.bytes)]
+    let known = try await home.read([
+      PostgreSQLStatement("SELECT 1::bigint WHERE \(Self.isAtHome)", id),
+      // Nothing of a deleted player is anywhere.
+      PostgreSQLStatement(PostgreSQLTransaction.deleted, [.bytes(container.deletedMark)]),
+      PostgreSQLStatement("SELECT 1::bigint FROM identity WHERE container = $1 LIMIT 1", id),
+    ])
+    if known[0].first != nil || known[1].first != nil { return .home }
+    let statements = [
+      PostgreSQLStatement("SELECT 1::bigint FROM container WHERE id = $1 AND revision >= 0", id),
+      PostgreSQLStatement("SELECT generation FROM fence WHERE container = $1", id),
+    ]
+    let found: [Found] = try await withThrowingTaskGroup(of: Found.self) { group in
+      for (name, storage) in others {
+        group.addTask {
+          let rows = try await storage.read(statements)
+          return Found(shard: name, isLiving: rows[0].first != nil, generation: try rows[1].first?.int(0))
+        }
+      }
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    let living = found.filter(\.isLiving)
+    let newest = found.compactMap(\.generation).max()
+    if living.count == 1, (living[0].generation ?? 0) == (newest ?? 0) {
+      return .other(living[0].shard, generation: newest ?? 0)
+    }
+    // Home has each identity: also of those who came with a cloud of one database, and had nothing but that.
+    if living.isEmpty, newest == nil { return known[2].first == nil ? .none : .home }
+    // Another server may have placed it in the meantime.
+    guard try await placement(of: container) == nil else { return .none }
+    throw Self.setBack
+  }
+
+  /// Sees that a shard to which a container was moved knows of it. Otherwise it was set back to a backup from before the
+  /// move, and the player would begin anew there.
+  private func requireFence(of container: ContainerID, _ placement: Placement) async throws {
+    guard placement.generation > 0, placement.movingTo == nil, placement.leftAt == nil else { return }
+    guard let storage = placement.shard == ShardBinding.home ? home : others[placement.shard] else { return }
+    let fence = PostgreSQLStatement(
+      "SELECT 1::bigint FROM fence WHERE container = $1", [.bytes(container.bytes)])
+    if try await storage.read([fence])[0].first != nil { return }
+    // It may have been deleted, or moved on.
+    let now = try await self.placement(of: container)
+    guard now?.shard == placement.shard, now?.generation == placement.generation else { return }
+    throw Self.setBack
+  }
+
+  private static let setBack = ServerError(
+    .damaged, "A database was set back to a backup from before a player was moved. The player can't be found.")
 
   // MARK: Shards
 
@@ -120,8 +231,11 @@ final class ShardDirectory: Sendable {
 
   /// Has new players get a shard, or not.
   ///
-  /// - Throws: `ServerError` with `configuration` if it is the last open one.
+  /// - Throws: `ServerError` with `configuration` if it is the last open one, or none of this cloud.
   func setOpen(_ isOpen: Bool, _ name: String) async throws {
+    guard try await shards()[name] != nil else {
+      throw ServerError(.configuration, "This cloud has no shard \(name).")
+    }
     try await home.transaction { transaction in
       // All rows, so that of two that close the last two shards, one is begun anew.
       try transaction.run(
@@ -212,11 +326,24 @@ final class ShardDirectory: Sendable {
 
   // MARK: Deletions
 
+  /// Longer than a deletion takes: until then, one that isn't done is one that somebody is at.
+  private static let deletionMilliseconds: Int64 = 900_000
+
   /// Enters that everything of a player is being deleted, or that it isn't any more.
   func setDeleting(_ isDeleting: Bool, _ containers: [ContainerID]) async throws {
     let statement = PostgreSQLStatement(
       "UPDATE placement SET deleting = \(isDeleting ? Placement.now : "NULL") WHERE container = ANY($1)",
       [.list(containers.map(\.bytes))])
+    _ = try await home.run([statement])
+  }
+
+  /// Enters that nobody goes on with a deletion that hasn't been done, once that is certain.
+  func giveUpDeletion(of container: ContainerID) async throws {
+    let statement = PostgreSQLStatement(
+      """
+      UPDATE placement SET deleting = NULL
+      WHERE container = $1 AND deleting < \(Placement.now) - \(Self.deletionMilliseconds)
+      """, [.bytes(container.bytes)])
     _ = try await home.run([statement])
   }
 

@@ -18,7 +18,7 @@ struct ShardMover: Sendable {
   }
   /// Somebody else has undone a move, or has taken it over.
   struct Overtaken: Error {}
-  /// A player of the family was deleted, or the family has another member by now.
+  /// The family has another member by now.
   private struct Changed: Error {}
   /// Ends a move as if its process had been killed. Thrown by tests.
   struct Killed: Error {}
@@ -43,15 +43,19 @@ struct ShardMover: Sendable {
 
   /// Moves a container and its family to a shard.
   ///
+  /// - Parameter only: Moves it from there only: a family that has left since it was looked for stays where it is.
   /// - Returns: Which containers were moved; none if they are there already, or everything of the player was deleted.
   /// - Throws: `APIError` with `busy` while others move it, or change what it is shared with; `ServerError`;
   ///   `PostgreSQLError`. Nothing was moved, unless the move was decided: it is then finished by anybody.
-  func move(familyOf container: ContainerID, to name: String) async throws -> [ContainerID] {
+  func move(
+    familyOf container: ContainerID, from only: String? = nil, to name: String
+  ) async throws -> [ContainerID] {
     let target = try storage(name)
     for attempt in 0..<Self.attempts {
       directory.forget(container)
       let from = try await directory.shard(of: container)
-      guard from != name, try await directory.placement(of: container) != nil else { return [] }
+      guard from != name, only == nil || from == only else { return [] }
+      guard try await directory.placement(of: container) != nil else { return [] }
       let source = try storage(from)
       do {
         let family = try await family(of: container, at: source)
@@ -89,44 +93,51 @@ struct ShardMover: Sendable {
   private func run(_ move: Move) async throws {
     do {
       try await reached(.begun)
+      let lease = Lease(directory: directory, family: move.family, generation: move.generation)
       try await fence(move)
       try await reached(.fenced)
-      try await copy(move)
+      try await lease.renew()
+      try await copy(move, lease)
       try await decide(move)
     } catch let error where !(error is Killed) {
       await giveUp(move)
       throw error
     }
     try await reached(.decided)
-    do {
-      try await finish(move)
-    } catch is Overtaken {
-      // Somebody else has finished it.
-    }
+    try await finish(move)
     try await reached(.removed)
   }
 
   private func finish(_ move: Move) async throws {
     for container in move.family {
-      try await enliven(container, at: move.to, move.generation)
+      try await unlessOvertaken { try await enliven(container, at: move.to, move.generation) }
     }
     try await reached(.live)
     // As long as not every server has read them where they are now, they must be found where they were.
     if try await hasBan(move) { try await Task.sleep(for: banPause) }
     for container in move.family {
-      try await ShardCopy.remove(container, from: move.from, move.generation)
-      try await directory.cleaned(container, at: move.names.from, move.generation)
+      try await unlessOvertaken {
+        try await ShardCopy.remove(container, from: move.from, move.generation)
+        try await directory.cleaned(container, at: move.names.from, move.generation)
+      }
     }
+  }
+
+  /// Does something about one of a family, unless somebody else has done so, or has deleted the player: the others still
+  /// need it.
+  private func unlessOvertaken(_ body: () async throws -> Void) async throws {
+    do { try await body() } catch is Overtaken {}
   }
 
   /// What is of a move that failed before it was decided. Whatever this can't do, others do when its lease is over.
   private func giveUp(_ move: Move) async {
-    do {
-      for container in move.family {
-        if try await directory.undo(container, move.generation) { try await settle(container, cleans: true) }
+    for container in move.family {
+      do {
+        guard try await directory.undo(container, move.generation) else { continue }
+        try await unlessOvertaken { try await settle(container, cleans: true) }
+      } catch {
+        directory.home.logger.failure("A move that failed is undone later", error)
       }
-    } catch {
-      directory.home.logger.failure("A move that failed is undone later", error)
     }
   }
 
@@ -134,20 +145,9 @@ struct ShardMover: Sendable {
   private func fence(_ move: Move) async throws {
     do {
       try await move.from.transaction { transaction in
-        for container in move.family {
-          // First, so that whoever has a container's turn is before this or after it.
-          _ = try transaction.run([ShardCopy.taking(container, move.generation)])
-          let fenced = try transaction.run(
-            "UPDATE container SET revision = -revision - 1 WHERE id = $1 AND revision >= 0",
-            [.bytes(container.bytes)])
-          if fenced.count > 0 { continue }
-          if try transaction.isDeleted(container) { throw Changed() }
-          // It has a place, and nothing there yet; or was fenced by a move that ended.
-          try transaction.run(
-            """
-            INSERT INTO container (id, epoch, seq, mark, revision, used) VALUES ($1, 0, 0, 0, -1, 0)
-            ON CONFLICT (id) DO NOTHING
-            """, [.bytes(container.bytes)])
+        for start in stride(from: 0, to: move.family.count, by: Self.fencedAtOnce) {
+          let some = move.family[start..<min(start + Self.fencedAtOnce, move.family.count)]
+          _ = try transaction.run(some.flatMap { Self.fencing($0, move.generation) })
         }
         let family = try Self.family(of: move.family, limit: Self.largestFamily) { try transaction.run([$0])[0] }
         guard family == Set(move.family) else { throw Changed() }
@@ -157,8 +157,24 @@ struct ShardMover: Sendable {
     }
   }
 
-  private func copy(_ move: Move) async throws {
-    let lease = Lease(directory: directory, family: move.family, generation: move.generation)
+  private static let fencedAtOnce = 100
+
+  private static func fencing(_ container: ContainerID, _ generation: Int64) -> [PostgreSQLStatement] {
+    let id: [PostgreSQLValue] = [.bytes(container.bytes)]
+    return [
+      // First, so that whoever has a container's turn is before this or after it.
+      ShardCopy.taking(container, generation),
+      PostgreSQLStatement("UPDATE container SET revision = -revision - 1 WHERE id = $1 AND revision >= 0", id),
+      // Else it has a place, and nothing there yet; or was fenced by a move that ended.
+      PostgreSQLStatement(
+        """
+        INSERT INTO container (id, epoch, seq, mark, revision, used) VALUES ($1, 0, 0, 0, -1, 0)
+        ON CONFLICT (id) DO NOTHING
+        """, id),
+    ] + PostgreSQLTransaction.refusingDeleted(container.deletedMark)
+  }
+
+  private func copy(_ move: Move, _ lease: Lease) async throws {
     for container in move.family {
       let copy = ShardCopy(
         source: move.from, target: move.to, container: container, generation: move.generation
@@ -261,11 +277,10 @@ struct ShardMover: Sendable {
       throw ServerError(
         .damaged, "The directory of home is older than a shard: it was set back to a backup. A player can't be found.")
     }
-    try await ShardCopy.run(
-      [
-        ShardCopy.taking(container, generation),
-        PostgreSQLStatement("UPDATE container SET revision = -revision WHERE id = $1 AND revision < 0", id),
-      ], in: storage)
+    try await ShardCopy.take(
+      container, generation,
+      and: [PostgreSQLStatement("UPDATE container SET revision = -revision WHERE id = $1 AND revision < 0", id)],
+      in: storage)
   }
 }
 

@@ -13,7 +13,11 @@ extension ShardedStorage {
     for place in try await find({ try await $0.places(query) }) {
       // In home, and where the player has lived before, may be some rows of those who live elsewhere.
       if found.contains(where: { $0.container == place.container }) { continue }
-      found += try await at(place.container) { try await $0.places(query) }.filter { $0.container == place.container }
+      found += try await atPresent(place.container) {
+        try await $0.places(query).filter { $0.container == place.container }
+      } isNothing: {
+        $0.isEmpty
+      }
     }
     return found
   }
@@ -56,15 +60,27 @@ extension ShardedStorage {
 
   func setBan(_ ban: Ban?, of container: ContainerID, auditing entry: AuditEntry) async throws {
     try await at(container) { try await $0.setBan(ban, of: container, auditing: entry) }
-    // A ban that a move has left where the player lived would still count.
-    let left = PostgreSQLStatement(
+    if ban == nil { try await removeLeftBan(of: container) }
+  }
+
+  /// Removes a lifted ban from where a move has left it, too: it would still count. One that was begun since stays, and
+  /// so does its copy, by which servers know it until they have read it where the player lives.
+  func removeLeftBan(of container: ContainerID) async throws {
+    guard let found = try await directory.placement(of: container), let left = found.leftAt else { return }
+    let banned = PostgreSQLStatement("SELECT 1::bigint FROM ban WHERE container = $1", [.bytes(container.bytes)])
+    guard try await mover.storage(found.shard).read([banned])[0].first == nil else { return }
+    let storage = try mover.storage(left)
+    let removal = PostgreSQLStatement(
       """
       DELETE FROM ban WHERE container = $1
       AND EXISTS (SELECT 1 FROM container WHERE id = $1 AND revision < 0)
       """, [.bytes(container.bytes)])
-    _ = try await ask { storage in
-      if try await storage.read([left])[0].count > 0 { await storage.refreshAtOnce() }
+    do {
+      try await ShardCopy.take(container, found.generation, and: [removal], in: storage)
+    } catch is ShardMover.Overtaken {
+      // Whoever has moved the player on, or has deleted everything, has removed what was left.
     }
+    await storage.refreshAtOnce()
   }
 
   /// As of one database: it isn't for a server to say.

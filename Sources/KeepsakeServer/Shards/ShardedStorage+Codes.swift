@@ -16,12 +16,15 @@ extension ShardedStorage {
     // Of two players that have drawn the same code, the later one has it, as in one database.
     let statement = PostgreSQLStatement(
       "SELECT container, expires FROM pairing WHERE app = $1 AND code = $2", [.bytes(right.scope.bytes), .bytes(code)])
-    let holders = try await find { try await Self.holders(statement, in: $0) }
+    // Nobody is moved for one that has expired.
+    let holders = try await find { try await Self.holders(statement, in: $0) }.filter { $0.number > now }
     guard let holder = holders.max(by: { $0.number < $1.number })?.container ?? right.parent?.container else {
       return nil
     }
-    return try await at(holder, with: right.parent.map { [$0.container] } ?? []) {
+    return try await atPresent(holder, with: right.parent.map { [$0.container] } ?? []) {
       try await $0.join(code, by: right, as: device, name: name, now: now)
+    } isNothing: {
+      $0 == nil
     }
   }
 
@@ -30,7 +33,7 @@ extension ShardedStorage {
   }
 
   func putRecovery(_ code: ContentHash, by identity: DeviceIdentity, scope: AppID, now: Int64) async throws {
-    try await refuseOther(code, than: identity.container)
+    try await claim(code, for: identity.container, now: now)
     try await at(identity.container) { try await $0.putRecovery(code, by: identity, scope: scope, now: now) }
   }
 
@@ -45,9 +48,11 @@ extension ShardedStorage {
     guard let holder = holders.min(by: { $0.number < $1.number })?.container ?? recovery.right.parent?.container else {
       return nil
     }
-    try await refuseOther(recovery.next, than: holder)
-    return try await at(holder, with: recovery.right.parent.map { [$0.container] } ?? []) {
+    try await claim(recovery.next, for: holder, now: now)
+    return try await atPresent(holder, with: recovery.right.parent.map { [$0.container] } ?? []) {
       try await $0.recover(recovery, as: device, now: now, mayRecover: mayRecover)
+    } isNothing: {
+      $0 == nil
     }
   }
 
@@ -58,8 +63,29 @@ extension ShardedStorage {
     try await storage.read([statement])[0].map { (container: try $0.identifier(0), number: try $0.int(1)) }
   }
 
-  /// - Throws: `APIError.codeTaken` if another player has this recovery code.
-  private func refuseOther(_ code: ContentHash, than container: ContainerID) async throws {
+  /// How long a claim keeps others from a recovery code: longer than a request takes.
+  private static let claimMilliseconds: Int64 = 300_000
+
+  /// Sees that no other player has a recovery code, or gets it at the same time: no transaction has two databases.
+  ///
+  /// - Throws: `APIError.codeTaken` if another player has it.
+  private func claim(_ code: ContentHash, for container: ContainerID, now: Int64) async throws {
+    // Among the proofs that devices have used lately, each known by a hash, and of no use for anything else.
+    let key = ContentHash(of: Data("recovery code".utf8) + code.bytes)
+    let holder = ContentHash(of: container.bytes + code.bytes)
+    let isHeld = try await home.transaction { transaction in
+      try transaction.run(
+        """
+        INSERT INTO identity_use (key, device, expires) VALUES ($1, $2, $3)
+        ON CONFLICT (key) DO UPDATE SET device = excluded.device, expires = excluded.expires
+        WHERE identity_use.device = excluded.device OR identity_use.expires <= $4
+        """,
+        [
+          .bytes(key.bytes), .bytes(holder.bytes), .int(now.addingClamped(Self.claimMilliseconds)), .int(now),
+        ]
+      ).count > 0
+    }
+    guard isHeld else { throw APIError.codeTaken }
     let statement = PostgreSQLStatement(
       "SELECT container, created FROM recovery WHERE code = $1", [.bytes(code.bytes)])
     let holders = try await ask { try await Self.holders(statement, in: $0) }.flatMap(\.answer)

@@ -35,16 +35,19 @@ extension ShardedStorage {
   func signIn(
     with identity: VerifiedIdentity, by device: DeviceIdentity, as new: NewDevice, now: Int64
   ) async throws -> IdentitySignIn {
+    // First: for a proof that another device has used, nobody is moved.
+    if try await isUsed(identity, byOtherThan: device.device, now: now) { return .used }
     let holder = try await holder(of: identity.id)?.container
     // Its transaction needs both: the one that asks comes to the other, and has less to carry as a rule.
     let others = holder == nil || holder == device.container ? [] : [device.container]
-    return try await at(holder ?? device.container, with: others) { storage in
-      if !storage.isHome, try await self.isUsed(identity, byOtherThan: device.device, now: now) { return .used }
+    return try await atPresent(holder ?? device.container, with: others) { storage in
       let signIn = try await storage.signIn(with: identity, by: device, as: new, now: now)
       if !storage.isHome, case .joined = signIn {
         try await self.recordUses(identity, by: device.device, now: now)
       }
       return signIn
+    } isNothing: {
+      $0 == .unknown
     }
   }
 

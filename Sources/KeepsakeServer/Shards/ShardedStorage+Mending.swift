@@ -13,8 +13,9 @@ extension ShardedStorage {
       do {
         try await mend(container)
       } catch {
-        // The others may be mended.
+        // The others may be mended, also if there are many of these.
         logger.failure("What was left of a move can't be finished now", error)
+        try await directory.postpone(container)
       }
     }
   }
@@ -28,7 +29,8 @@ extension ShardedStorage {
     } catch let error as APIError where error.code == ShardMover.busy.code {
       // Somebody else does.
     } catch is ShardMover.Overtaken {
-      // Somebody else has done so.
+      // Somebody else has done so, or the player lives in two databases, since one was set back to a backup.
+      try await directory.postpone(container)
     }
   }
 
@@ -38,7 +40,8 @@ extension ShardedStorage {
     if isDeleted {
       try await finishDeletion(of: container, now: clock())
     } else {
-      try await directory.setDeleting(false, [container])
+      // Another server may still be at it: nobody is moved in the meantime.
+      try await directory.giveUpDeletion(of: container)
     }
   }
 

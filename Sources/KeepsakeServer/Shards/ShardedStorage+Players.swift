@@ -31,6 +31,8 @@ extension ShardedStorage {
   // MARK: Devices
 
   func recordDevice(_ device: DeviceRecord) async throws {
+    // Who registers has a container whose id was just made.
+    _ = try await directory.shard(of: device.identity.container, isNew: true)
     try await at(device.identity.container) { try await $0.recordDevice(device) }
   }
 
@@ -74,7 +76,14 @@ extension ShardedStorage {
       guard try await self.directory.place(new.container, at: shard) == shard else {
         throw ServerError(.damaged, "A new shared container lives somewhere already.")
       }
-      let registered = try await storage.registerShared(new, named: name, by: right, now: now)
+      let registered: DeviceIdentity
+      do {
+        registered = try await storage.registerShared(new, named: name, by: right, now: now)
+      } catch let elsewhere as NotHere {
+        // Nothing of it is there yet: it gets a place anew, beside the player.
+        try await self.directory.remove([new.container])
+        throw elsewhere
+      }
       // The player has one already. Whatever ends before this leaves an entry without rows, which does no harm.
       if registered.container != new.container { try await self.directory.remove([new.container]) }
       return registered

@@ -27,12 +27,13 @@ final class ShardedStorage: AdminStorage {
   let all: [PostgreSQLStorage]
   let directory: ShardDirectory
   let mover: ShardMover
+  private let requestMoves = RequestMoves()
 
   init(home: PostgreSQLStorage, others: [String: PostgreSQLStorage]) {
     (clock, logger, self.home) = (home.clock, home.logger, home)
     shards = others.merging([ShardBinding.home: home]) { $1 }
     all = [home] + others.sorted { $0.key < $1.key }.map(\.value)
-    directory = ShardDirectory(home: home)
+    directory = ShardDirectory(home: home, others: others)
     mover = ShardMover(directory: directory, shards: shards)
     home.knownElsewhere.withLock { known in
       known = { [weak self] in try await self?.isNeeded($0) ?? true }
@@ -93,8 +94,9 @@ final class ShardedStorage: AdminStorage {
       do {
         let shard = try await directory.shard(of: container)
         for other in others where try await directory.shard(of: other) != shard {
+          try requestMoves.requireRested(other)
           found = other
-          _ = try await mover.move(familyOf: other, to: shard)
+          requestMoves.note(try await mover.move(familyOf: other, to: shard))
         }
         found = container
         return try await body(try mover.storage(shard))
@@ -108,6 +110,20 @@ final class ShardedStorage: AdminStorage {
       guard ContinuousClock.now < end else { throw ShardMover.busy }
       try await PostgreSQLPool.pause(after: min(attempt, 5))
       attempt += 1
+    }
+  }
+
+  /// Does something about a container that was found by something else than its id: what isn't where a server remembers
+  /// the container may be where it lives now. A database that it has left doesn't say so unless it is asked.
+  func atPresent<Result: Sendable>(
+    _ container: ContainerID, with others: [ContainerID] = [],
+    _ body: (PostgreSQLStorage) async throws -> Result, isNothing: (Result) -> Bool
+  ) async throws -> Result {
+    directory.forget(container)
+    return try await at(container, with: others) { storage in
+      let result = try await body(storage)
+      if isNothing(result) { _ = try await storage.read([], of: container) }
+      return result
     }
   }
 

@@ -148,8 +148,8 @@ import Testing
   private static let rare: [String: Set<String>] = [
     "app revoke": ["key"], "admin player show": ["parents", "shared"],
     "admin money refund": ["alreadyDone", "balances", "owed", "player", "purchase"], "bank release": ["url"],
-    "shard drain": ["movedCount", "skippedCount"], "shard list": ["shards"],
-    "shard move": ["movedCount", "skippedCount"], "shard open": ["name"],
+    "shard close": ["name"], "shard drain": ["movedCount", "refused", "skippedCount"], "shard list": ["shards"],
+    "shard move": ["movedCount", "refused", "skippedCount"], "shard open": ["name"],
     "bank restored": ["epoch"], "doctor": ["needsSecret"], "inspect": ["recordsMessage"],
     // Where a PostgreSQL server is, other tests run it.
     "migrate": [

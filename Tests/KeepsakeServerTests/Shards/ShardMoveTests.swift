@@ -298,14 +298,24 @@ struct ShardMoveTests {
       mover.banPause = .zero
       let seen = Shared<[Bool]>([])
       mover.reached = { _ in
+        // As who has lifted an earlier one does, however late.
+        try await other.removeLeftBan(of: container)
         for storage in other.all { try await storage.refresh() }
         seen.value.append(other.ban(of: container) == ban)
       }
       #expect(try await mover.move(familyOf: container, to: self.other(than: from)).count == 1)
       #expect(seen.value.count == ShardMover.Step.allCases.count && !seen.value.contains(false))
-      try await other.setBan(nil, of: container, auditing: entry)
-      #expect(other.ban(of: container) == nil)
-      #expect(try await !isBanned(by: one))
+      // One that is lifted counts nowhere any more, though its copy is still where the player was.
+      let isLifted = Shared(false)
+      mover.reached = { step in
+        guard step == .live else { return }
+        try await other.setBan(nil, of: container, auditing: entry)
+        for storage in one.all { try await storage.refresh() }
+        isLifted.value = one.ban(of: container) == nil && other.ban(of: container) == nil
+      }
+      #expect(try await mover.move(familyOf: container, to: from).count == 1)
+      #expect(isLifted.value)
+      #expect(try await !isBanned(by: one) && !isBanned(by: other))
     }
   }
 

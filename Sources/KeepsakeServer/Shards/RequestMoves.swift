@@ -1,0 +1,32 @@
+#if Cloud && PostgreSQL
+import HTTPTypes
+import KeepsakeReplication
+import Synchronization
+
+/// Which containers requests of this server have moved lately. A move may copy gigabytes, and whoever has two accounts
+/// could ask for one after the other.
+final class RequestMoves: Sendable {
+  private static let pause = Duration.seconds(60)
+  private static let remembered = 10_000
+
+  private let moved = Mutex<[ContainerID: ContinuousClock.Instant]>([:])
+
+  /// - Throws: `APIError` with `busy` if a request has moved a container within the last minute.
+  func requireRested(_ container: ContainerID) throws {
+    guard let last = moved.withLock({ $0[container] }), ContinuousClock.now - last < Self.pause else { return }
+    throw APIError(
+      .serviceUnavailable, .busy, "This player was just moved to another database; try again in a minute.",
+      retryAfterSeconds: Int(Self.pause / .seconds(1)))
+  }
+
+  func note(_ family: [ContainerID]) {
+    let now = ContinuousClock.now
+    moved.withLock { moved in
+      if moved.count + family.count > Self.remembered { moved = moved.filter { now - $0.value < Self.pause } }
+      // There are no more than that in a minute, unless somebody makes them: the newest ones count.
+      if moved.count + family.count > Self.remembered { moved.removeAll() }
+      for container in family { moved[container] = now }
+    }
+  }
+}
+#endif
