@@ -158,7 +158,7 @@ struct CloudMoveState: Sendable {
       let found = try transaction.run("\(reading) FOR UPDATE").first.map(CloudMoveState.init)
       guard let found else { return false }
       switch found.step {
-      case .abandoned: return true
+      case .abandoned where found.source == source: return true
       case .copying where found.source == source:
         try transaction.run("UPDATE cloud_move SET state = $1 WHERE id = 1", [.int(Step.abandoned.rawValue)])
         return true
@@ -245,7 +245,8 @@ struct CloudMoveState: Sendable {
       case .finished: return
       case .leaving:
         try open(transaction)
-        try transaction.run("DELETE FROM cloud_move WHERE id = 1")
+        // A cloud that was moved here isn't in the folder from which it came, whatever was given up since.
+        try transaction.run("UPDATE cloud_move SET state = $1 WHERE id = 1", [.int(Step.finished.rawValue)])
       case .left, .copying, .abandoned:
         throw ServerError(.unusableFile, "The cloud isn't on its way out of this database: nothing was changed.")
       }

@@ -163,12 +163,7 @@ struct CloudMoveTests {
       request.isOnlyCopying = true
       _ = try await CloudMove.move(request)
       if isFenced {
-        let queue = try AdminDatabase.open(lab.data)
-        try await queue.write { db in
-          try CloudFence.build(in: db, target: "there")
-          try ChangeCapture.setFenced(1, in: db)
-        }
-        try queue.close()
+        try await lab.fence()
         await #expect(throws: DatabaseError.self) { try await storage.addGem(to: MoveWriters.container(0), mark: 1) }
         await #expect(throws: ServerError.self) { try await CloudMove.move(request) }
       }

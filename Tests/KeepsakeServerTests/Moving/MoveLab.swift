@@ -46,6 +46,46 @@ struct MoveLab: Sendable {
     return try #require(rows[0].first).int(0)
   }
 
+  /// Runs a statement in the PostgreSQL database, as somebody could who has it.
+  @discardableResult
+  func run(_ sql: String, _ values: [PostgreSQLValue] = []) throws -> PostgreSQLRows {
+    try PostgreSQLConnection(TestDatabase.settings(address)).run([PostgreSQLStatement(sql, values)])[0]
+  }
+
+  /// What the PostgreSQL database says of a move; nil if it says nothing.
+  func step() throws -> CloudMoveState.Step? {
+    try run("SELECT state FROM cloud_move").first.flatMap { CloudMoveState.Step(rawValue: try $0.int(0)) }
+  }
+
+  /// Builds the fence, as the last step of a move does that is killed after that.
+  func fence() async throws {
+    let queue = try AdminDatabase.open(data)
+    try await queue.write { db in
+      try CloudFence.build(in: db, target: "there")
+      try ChangeCapture.setFenced(1, in: db)
+    }
+    try queue.close()
+  }
+
+  /// Has the database say that its cloud goes into the folder, as a move back does that is killed after that.
+  func leave() async throws {
+    let pool = PostgreSQLPool(TestDatabase.settings(address), connections: 1)
+    do {
+      try await CloudMoveState.leave(pool, to: data.path)
+    } catch {
+      await pool.finish()
+      throw error
+    }
+    await pool.finish()
+  }
+
+  func isFenced() throws -> Bool {
+    let queue = try AdminDatabase.open(data)
+    let isFenced = try queue.read { try CloudFence.target(in: $0) != nil }
+    try queue.close()
+    return isFenced
+  }
+
   // MARK: A cloud with everything
 
   /// Fills each column of each table, by what the database says of its tables and not by what is moved.
