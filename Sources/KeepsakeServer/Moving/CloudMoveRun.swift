@@ -72,7 +72,17 @@ enum CloudMoveRun {
         if !wasMoving { try await source.write { try ChangeCapture.remove(in: $0) } }
         throw error
       }
-      if isFinished { return CloudMoveSummary(isFinished: true, target: name) }
+      if isFinished {
+        guard try await source.read({ try CloudFence.target(in: $0) }) != nil else {
+          throw ServerError(
+            .unusableFile,
+            """
+            The cloud has moved to \(name) from another copy of this folder. This one is older, and a second cloud: \
+            let no server go on with it.
+            """)
+        }
+        return CloudMoveSummary(isFinished: true, target: name)
+      }
       let places = try await ContentPlaces.open(
         try ContentPlace.all(request.contents), pool: pool, clock: request.clock, logger: logger)
       let result: Result<CloudMoveSummary, any Error>
@@ -202,7 +212,7 @@ enum CloudMoveRun {
     delivered or removed first, and run the server without --webhook.
     """)
 
-  private static func requireSameTables(_ pool: PostgreSQLPool) async throws {
+  static func requireSameTables(_ pool: PostgreSQLPool) async throws {
     let number = try await pool.runUntilDone([PostgreSQLSchema.reading])[0].first?.int(0)
     guard number == PostgreSQLSchema.number else {
       throw ServerError(
@@ -233,7 +243,8 @@ enum CloudMoveRun {
     }
     let name = CloudMove.name(of: request.address)
     if let state, state.target != name {
-      throw ServerError(.configuration, "This cloud is being moved to \(state.target), and not to \(name): name that one.")
+      throw ServerError(
+        .configuration, "This cloud is being moved to \(state.target), and not to \(name): name that one.")
     }
     try await with(request) { pool in
       // From here on it can't be finished any more.
