@@ -2,6 +2,7 @@
 import Foundation
 import GRDB
 import KeepsakePostgreSQL
+import KeepsakeReplication
 
 /// How much there is of a cloud, by which two databases are compared in the end: how many rows some tables have, and
 /// sums over the containers, which grow with what players do. A copy that a database has forgotten shows in them.
@@ -12,6 +13,7 @@ struct MovedTotals: Equatable, Sendable {
   private var rows: [Int64]
   /// Of each column, of both halves of its numbers: whole ones may be too large for a sum.
   private var sums: [Int64]
+  private var numbers: Int64
 
   private static func sums(_ cast: String, _ column: (String) -> String) -> String {
     summed.flatMap { name in
@@ -28,12 +30,14 @@ struct MovedTotals: Equatable, Sendable {
     let sums = Self.sums("") { $0 == "revision" ? "max(revision, 1)" : $0 }
     let row = try Row.fetchOne(db, sql: "SELECT \(sums) FROM container")
     self.sums = try (0..<(row?.count ?? 0)).compactMap { try row?.decode(Int64.self, atIndex: $0) }
+    numbers = try MovedTable.movedNumbers.reduce(0) { try $0.addingClamped(Int64(clamping: $1.value(in: db))) }
   }
 
   /// Reads what `statements` have found.
   init(_ found: [PostgreSQLRows]) throws {
-    rows = try found.dropLast().map { try $0.first?.int(0) ?? 0 }
-    sums = try found.last?.first.map { row in try row.columns.indices.map { try row.int($0) } } ?? []
+    rows = try found.dropLast(2).map { try $0.first?.int(0) ?? 0 }
+    sums = try found.dropLast().last?.first.map { row in try row.columns.indices.map { try row.int($0) } } ?? []
+    numbers = try found.last?.reduce(0) { try $0.addingClamped($1.int(0)) } ?? 0
   }
 
   /// Adds up a cloud in PostgreSQL.
@@ -41,7 +45,10 @@ struct MovedTotals: Equatable, Sendable {
   /// - Parameter named: Under which names the tables are there.
   static func statements(_ named: (String) -> String = { $0 }) -> [PostgreSQLStatement] {
     tables.map { PostgreSQLStatement("SELECT count(*) FROM \(named($0))") } + [
-      PostgreSQLStatement("SELECT \(sums("::bigint") { $0 }) FROM \(named("container"))")
+      PostgreSQLStatement("SELECT \(sums("::bigint") { $0 }) FROM \(named("container"))"),
+      PostgreSQLStatement(
+        "SELECT value FROM \(named("number")) WHERE name = ANY($1)",
+        [.list(MovedTable.movedNumbers.map { Data($0.rawValue.utf8) })]),
     ]
   }
 
@@ -50,6 +57,7 @@ struct MovedTotals: Equatable, Sendable {
     for (table, (mine, others)) in zip(Self.tables, zip(rows, other.rows)) where mine != others {
       return "the same number of rows in \(table) (\(mine), and \(others) in the copy)"
     }
+    if numbers != other.numbers { return "the same numbers of the whole cloud" }
     return sums == other.sums ? nil : "the same of all players"
   }
 }

@@ -18,11 +18,12 @@ struct ReturnMark: Equatable, Sendable {
   static func read(_ data: URL) throws -> ReturnMark? {
     let url = url(data)
     guard let bytes = try PrivateFile.read(url) else { return nil }
-    let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
-    guard lines.count == 3, let id = Data(base64Encoded: String(lines[0])), id.count == 16 else {
+    let text = String(decoding: bytes, as: UTF8.self)
+    let lines = text.split(separator: "\n", maxSplits: 1, omittingEmptySubsequences: false)
+    guard lines.count == 2, let id = Data(base64Encoded: String(lines[0])), id.count == 16, lines[1].last == "\n" else {
       throw ServerError(.damaged, "\(url.path) doesn't say which cloud is being moved into the folder.")
     }
-    return ReturnMark(id: id, origin: String(lines[1]))
+    return ReturnMark(id: id, origin: String(lines[1].dropLast()))
   }
 
   /// Puts the mark into a data folder, on the disk.

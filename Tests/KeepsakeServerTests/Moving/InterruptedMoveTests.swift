@@ -142,24 +142,54 @@ struct InterruptedMoveTests {
     }
   }
 
-  // MARK: Back
+  // MARK: Copies of a folder
 
-  @Test("a cloud that came from a folder is still known to have come from there after a move back was given up")
-  func gaveUpReturn() async throws {
+  @Test("another copy of the folder isn't taken for the one that has moved, and a backup has nothing of a move")
+  func copies() async throws {
     try await MoveLab.with { lab in
       let storage = try lab.storage()
       let writers = MoveWriters(storage, containers: 3)
       try await writers.fill()
+      var request = lab.request
+      request.isOnlyCopying = true
+      _ = try await CloudMove.move(request)
+      let backup = lab.folder.appendingPathComponent("backup.tar")
+      _ = try CloudBackup.make(of: lab.data, to: backup, progress: { _ in })
+      try await storage.close()
+      request.data = lab.folder.appendingPathComponent("copy")
+      try FileManager.default.copyItem(at: lab.data, to: request.data)
+      request.isOnlyCopying = false
+      try #require(try await CloudMove.move(lab.request).isFinished)
+      let moved = await #expect(throws: ServerError.self) { try await CloudMove.move(request) }
+      #expect(moved?.code == .unusableFile)
+      await #expect(throws: ServerError.self) { try await CloudMove.abandon(request) }
+      request.data = lab.folder.appendingPathComponent("restored")
+      _ = try BackupRestore.restore(backup, to: request.data)
+      let names = try MoveLab.names(in: request.data)
+      #expect(names.contains("container") && !names.contains { $0.hasPrefix("move") })
+      try await MoveLab.storage(in: request.data).close()
+      await #expect(throws: ServerError.self) { try await CloudMove.move(request) }
+      try await writers.check(lab)
+    }
+  }
+
+  @Test("a cloud doesn't go back into the folder of another one that has moved elsewhere")
+  func otherFolder() async throws {
+    try await MoveLab.with { lab in
+      let storage = try lab.storage()
+      try await MoveWriters(storage, containers: 2).fill()
       try #require(try await CloudMove.move(lab.request).isFinished)
       try await storage.close()
-      try await lab.leave()
-      try await CloudMove.abandonBack(lab.request)
-      #expect(try lab.step() == .finished)
-      let given = await #expect(throws: ServerError.self) { try await CloudMove.abandon(lab.request) }
-      #expect(given?.code == .unusableFile)
-      #expect(try lab.isFenced())
-      #expect(try await CloudMove.move(lab.request).copied == 0)
-      try await writers.check(lab)
+      try await MoveLab.with { other in
+        try await other.addGem()
+        var request = other.request
+        request.data = lab.data
+        let before = try MoveLab.dump(lab.data)
+        let refused = await #expect(throws: ServerError.self) { try await CloudMove.moveBack(request) }
+        #expect(refused?.code == .unusableFile)
+        #expect(try MoveLab.dump(lab.data) == before)
+        #expect(try other.step() == nil && ReturnMark.read(lab.data) == nil)
+      }
     }
   }
 }

@@ -57,6 +57,13 @@ struct MoveLab: Sendable {
     try run("SELECT state FROM cloud_move").first.flatMap { CloudMoveState.Step(rawValue: try $0.int(0)) }
   }
 
+  /// Makes a cloud in the PostgreSQL database, with one player, who gets one more gem each time.
+  func addGem() async throws {
+    let storage = try await TestDatabase.storage(at: address)
+    try await storage.addGem(to: MoveWriters.container(1), mark: 7)
+    try await storage.close()
+  }
+
   /// Builds the fence, as the last step of a move does that is killed after that.
   func fence() async throws {
     let queue = try AdminDatabase.open(data)
@@ -67,16 +74,42 @@ struct MoveLab: Sendable {
     try queue.close()
   }
 
-  /// Has the database say that its cloud goes into the folder, as a move back does that is killed after that.
-  func leave() async throws {
+  /// Has folder and database say that the cloud goes there, as a move back does that is killed after that.
+  func leave(to data: URL) async throws {
+    try FileManager.default.createDirectory(at: data, withIntermediateDirectories: true)
+    let mark = ReturnMark(id: ChangeCapture.randomID(), origin: CloudMove.name(of: address))
+    try mark.write(data)
     let pool = PostgreSQLPool(TestDatabase.settings(address), connections: 1)
     do {
-      try await CloudMoveState.leave(pool, to: data.path)
+      try await CloudMoveState.leave(pool, to: data.path, mark.id)
     } catch {
       await pool.finish()
       throw error
     }
     await pool.finish()
+  }
+
+  /// What the database says of its cloud.
+  func state() async throws -> CloudMoveState? {
+    let pool = PostgreSQLPool(TestDatabase.settings(address), connections: 1)
+    do {
+      let state = try await CloudMoveState.read(pool)
+      await pool.finish()
+      return state
+    } catch {
+      await pool.finish()
+      throw error
+    }
+  }
+
+  /// What a server is told that is started with the database; nil if it may use it.
+  func refusal() async -> ServerError? {
+    do {
+      _ = try await CloudMoveState.awaitFinished(TestDatabase.settings(address), logger: Logger(label: "test"))
+      return nil
+    } catch {
+      return error as? ServerError
+    }
   }
 
   func isFenced() throws -> Bool {
@@ -186,6 +219,14 @@ struct MoveLab: Sendable {
     var name: String
     var type: String
     var isRequired: Bool
+  }
+
+  /// Returns the names of everything in a data folder's database.
+  static func names(in data: URL) throws -> [String] {
+    let queue = try AdminDatabase.open(data)
+    let names = try queue.read { try String.fetchAll($0, sql: "SELECT name FROM sqlite_master") }
+    try queue.close()
+    return names
   }
 
   /// All tables whose rows have to be somewhere else afterwards.
