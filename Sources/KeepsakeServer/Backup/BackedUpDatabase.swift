@@ -16,6 +16,8 @@ enum BackedUpDatabase {
       // A copy has the server's mode, in which two more files belong to a database.
       try db.execute(sql: "PRAGMA journal_mode = DELETE")
       try CloudNumber.isRestored.set(1, in: db)
+      // What is restored is another cloud than the one that is being moved elsewhere.
+      try ChangeCapture.remove(in: db)
       try check(db, copy)
     }
     try queue.close()

@@ -80,6 +80,8 @@ struct AnswerMiddleware: RouterMiddleware {
         retryAfterSeconds: ServerLimits.busyRetrySeconds)
     case let error as ServerError where error.isDiskFull:
       return diskFull(error, logger)
+    case let error as ServerError where error.code == .newerData:
+      return elsewhere(error, logger)
     case let error as DatabaseError where CloudFence.isRefusal(error):
       // The cloud is in another database, whose server is about to take this one's place.
       return APIError(
@@ -91,6 +93,8 @@ struct AnswerMiddleware: RouterMiddleware {
       #if PostgreSQL
       if let error = error as? PostgreSQLError {
         if error.state == .diskFull { return diskFull(error, logger) }
+        // Its tables were changed by newer servers, or its cloud has gone elsewhere; this server is about to notice.
+        if error.state == .undefinedTable { return elsewhere(error, logger) }
         if error.isPassing {
           logger.failure("The database failed a request", error)
           return APIError(
@@ -110,6 +114,13 @@ struct AnswerMiddleware: RouterMiddleware {
     return APIError(
       HTTPResponse.Status(code: 507, reasonPhrase: "Insufficient Storage"), .storageFull,
       "The server's disk is full; nothing more was stored.", retryAfterSeconds: ServerLimits.diskFullRetrySeconds)
+  }
+
+  /// The operator's, too: another server goes on with the cloud.
+  private static func elsewhere(_ error: any Error, _ logger: Logger) -> APIError {
+    logger.failure("This server can't use the cloud's database any more", error)
+    return APIError(
+      .serviceUnavailable, .busy, "The cloud goes on with another server; try again in a moment.", retryAfterSeconds: 2)
   }
 
   private static func answer(to error: HTTPError) -> APIError {

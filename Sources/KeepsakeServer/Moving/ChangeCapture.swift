@@ -56,13 +56,13 @@ struct ChangeCapture: Sendable {
       sql: """
         CREATE TABLE moveState (
           id INTEGER PRIMARY KEY CHECK (id = 1), source BLOB NOT NULL, target TEXT NOT NULL, listed TEXT, place BLOB,
-          fenced INTEGER
+          fenced INTEGER, ending INTEGER
         ) STRICT;
         CREATE TABLE moveChanged (
           kind INTEGER NOT NULL, id BLOB NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (kind, id)
         ) STRICT, WITHOUT ROWID;
         """)
-    let source = withUnsafeBytes(of: (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max))) { Data($0) }
+    let source = randomID()
     try db.execute(
       sql: "INSERT INTO moveState (id, source, target, listed) VALUES (1, ?, ?, '')", arguments: [source, target])
     for trigger in triggers { try db.execute(sql: trigger.sql) }
@@ -85,6 +85,33 @@ struct ChangeCapture: Sendable {
 
   static func setFenced(_ milliseconds: Int64, in db: Database) throws {
     try db.execute(sql: "UPDATE moveState SET fenced = ?", arguments: [milliseconds])
+  }
+
+  /// Whether the other database may have been told that the cloud is there: what it says counts, and nothing else.
+  static func mayHaveEnded(in db: Database) throws -> Bool {
+    try Row.fetchOne(db, sql: "SELECT 1 FROM moveState WHERE ending IS NOT NULL") != nil
+  }
+
+  /// Notes that the other database is about to be told that the cloud is there.
+  static func setEnding(in db: Database) throws { try db.execute(sql: "UPDATE moveState SET ending = 1") }
+
+  /// Notes that the fence is removed.
+  static func setOpen(in db: Database) throws {
+    try db.execute(sql: "UPDATE moveState SET fenced = NULL, ending = NULL")
+  }
+
+  /// Begins anew with a database that knows nothing of this move: one that does can't be finished any more.
+  ///
+  /// - Returns: What tells the cloud apart from now on.
+  static func renew(in db: Database) throws -> Data {
+    try forgetCopied(in: db)
+    let source = randomID()
+    try db.execute(sql: "UPDATE moveState SET source = ?", arguments: [source])
+    return source
+  }
+
+  static func randomID() -> Data {
+    withUnsafeBytes(of: (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max))) { Data($0) }
   }
 
   /// Whether nothing can have changed without being noted.

@@ -49,15 +49,19 @@ enum CloudMoveRun {
     return try await with(request) { pool in
       let before = try await CloudMoveState.read(pool)
       if before == nil {
+        let mayHaveEnded = try await source.read { db in
+          try CloudFence.target(in: db) != nil && ChangeCapture.mayHaveEnded(in: db)
+        }
+        guard !mayHaveEnded else { throw unknownMove(name) }
         try await PostgreSQLSchema.prepare(pool, logger: logger)
       } else if before?.step == .copying {
         try await requireSameTables(pool)
       }
       let wasMoving = try await source.read { try ChangeCapture.state(in: $0) } != nil
       let state = try await source.write { [isNew = before == nil] db in
-        let state = try ChangeCapture.install(in: db, target: name)
+        var state = try ChangeCapture.install(in: db, target: name)
         // What was copied was copied into another database, of the same name.
-        if isNew { try ChangeCapture.forgetCopied(in: db) }
+        if isNew { state.source = try ChangeCapture.renew(in: db) }
         return state
       }
       let isFinished: Bool
@@ -68,7 +72,17 @@ enum CloudMoveRun {
         if !wasMoving { try await source.write { try ChangeCapture.remove(in: $0) } }
         throw error
       }
-      if isFinished { return CloudMoveSummary(isFinished: true, target: name) }
+      if isFinished {
+        guard try await source.read({ try CloudFence.target(in: $0) }) != nil else {
+          throw ServerError(
+            .unusableFile,
+            """
+            The cloud has moved to \(name) from another copy of this folder. This one is older, and a second cloud: \
+            let no server go on with it.
+            """)
+        }
+        return CloudMoveSummary(isFinished: true, target: name)
+      }
       let places = try await ContentPlaces.open(
         try ContentPlace.all(request.contents), pool: pool, clock: request.clock, logger: logger)
       let result: Result<CloudMoveSummary, any Error>
@@ -90,6 +104,7 @@ enum CloudMoveRun {
     _ request: CloudMove.Request, _ mover: CloudMover, _ cloud: Data, _ pool: PostgreSQLPool, _ name: String
   ) async throws -> CloudMoveSummary {
     let source = mover.source
+    try await sync(source)
     var fenced = try await source.read { try ChangeCapture.fenced(in: $0) }
     if fenced == nil {
       try await mover.copyAll()
@@ -99,10 +114,6 @@ enum CloudMoveRun {
         return summary
       }
       let now = request.clock()
-      try await source.writeWithoutTransaction { db in
-        try db.execute(sql: "PRAGMA synchronous = FULL")
-        try db.execute(sql: FullSync.databaseStatements)
-      }
       // From its commit on, no process writes into this database, whatever it knows of all this.
       try await source.write { db in
         try refuseEvents(db)
@@ -118,11 +129,21 @@ enum CloudMoveRun {
         .unusableFile, "Play is stopped, since the last step has begun: leave out --only-copy, or use --abandon.")
     }
     try await mover.copyRest()
+    // Before: from here on a database that knows nothing of the move isn't taken for one that was never told.
+    try await source.write { try ChangeCapture.setEnding(in: $0) }
     try await CloudMoveState.finish(pool, cloud)
     var summary = mover.summary
     summary.stoppedMilliseconds = fenced.map { max(0, request.clock() - $0) }
     (summary.isFinished, summary.waiting, summary.target) = (true, 0, name)
     return summary
+  }
+
+  /// Has what is committed on the disk, from here on.
+  private static func sync(_ source: DatabasePool) async throws {
+    try await source.writeWithoutTransaction { db in
+      try db.execute(sql: "PRAGMA synchronous = FULL")
+      try db.execute(sql: FullSync.databaseStatements)
+    }
   }
 
   // MARK: The folder
@@ -191,12 +212,21 @@ enum CloudMoveRun {
     delivered or removed first, and run the server without --webhook.
     """)
 
-  private static func requireSameTables(_ pool: PostgreSQLPool) async throws {
+  static func requireSameTables(_ pool: PostgreSQLPool) async throws {
     let number = try await pool.runUntilDone([PostgreSQLSchema.reading])[0].first?.int(0)
     guard number == PostgreSQLSchema.number else {
       throw ServerError(
         .configuration, "The move was begun by another version of keepsake: go on with that one, or use --abandon.")
     }
+  }
+
+  private static func unknownMove(_ name: String) -> ServerError {
+    ServerError(
+      .unusableFile,
+      """
+      The folder takes no changes, since its cloud has moved to \(name), or was about to; and that database knows of no \
+      move. It may be another one of the same name: nothing was changed.
+      """)
   }
 
   // MARK: Giving up
@@ -207,36 +237,48 @@ enum CloudMoveRun {
     let lock = try lock(request.data)
     defer { DataFolder.unlock(lock) }
     let source = try connect(request.data)
-    let state = try await source.read { db in
+    let (state, isFenced) = try await source.read { db in
       try Schema.requireCurrent(db, evenMoved: true)
-      return try ChangeCapture.state(in: db)
+      return (try ChangeCapture.state(in: db), try CloudFence.target(in: db) != nil)
+    }
+    let name = CloudMove.name(of: request.address)
+    if let state, state.target != name {
+      throw ServerError(
+        .configuration, "This cloud is being moved to \(state.target), and not to \(name): name that one.")
     }
     try await with(request) { pool in
       // From here on it can't be finished any more.
       var isThere = try await CloudMoveState.read(pool) != nil
       if isThere { isThere = try await CloudMoveState.abandon(pool, state?.source) }
-      try await source.writeWithoutTransaction { db in
-        try db.execute(sql: "PRAGMA synchronous = FULL")
-        try db.execute(sql: FullSync.databaseStatements)
-      }
+      // The one that has the cloud may be another one.
+      guard isThere || !isFenced else { throw unknownMove(name) }
+      try await sync(source)
+      // What says which move that is stays until nothing of it is left.
       try await source.write { db in
         try CloudFence.remove(in: db)
-        try ChangeCapture.remove(in: db)
+        if state != nil { try ChangeCapture.setOpen(in: db) }
       }
+      if isThere { try await removeCopy(request, pool, logger, progress) }
+      try await source.write { try ChangeCapture.remove(in: $0) }
       try source.close()
-      guard isThere else { return }
-      let places = try await ContentPlaces.open(
-        try ContentPlace.all(request.contents), pool: pool, clock: request.clock, logger: logger)
-      let result: Result<Void, any Error>
-      do {
-        result = .success(try await empty(pool, places, progress))
-      } catch {
-        result = .failure(error)
-      }
-      try await places.shutDown()
-      try result.get()
-      try await CloudMoveState.forget(pool)
     }
+  }
+
+  private static func removeCopy(
+    _ request: CloudMove.Request, _ pool: PostgreSQLPool, _ logger: Logger,
+    _ progress: @escaping CloudMoveProgress.Receiver
+  ) async throws {
+    let places = try await ContentPlaces.open(
+      try ContentPlace.all(request.contents), pool: pool, clock: request.clock, logger: logger)
+    let result: Result<Void, any Error>
+    do {
+      result = .success(try await empty(pool, places, progress))
+    } catch {
+      result = .failure(error)
+    }
+    try await places.shutDown()
+    try result.get()
+    try await CloudMoveState.forget(pool)
   }
 
   /// Removes everything that was copied: bytes before the rows that say where they are.

@@ -23,6 +23,8 @@ struct CloudMoveState: Sendable {
   var source: Data
   /// Where it comes from, or has gone to.
   var place: String
+  /// What the folder has, too, into which it goes (`ReturnMark`).
+  var mark: Data?
 
   // MARK: Reading
 
@@ -43,7 +45,15 @@ struct CloudMoveState: Sendable {
     guard let step = Step(rawValue: try row.int(0)) else {
       throw ServerError(.newerData, "The database says of a move what only a newer version understands.")
     }
-    (self.step, source, place) = (step, try row.bytes(1), try row.text(2))
+    // A path has no NUL.
+    let parts = try row.bytes(2).split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
+    (self.step, source) = (step, try row.bytes(1))
+    place = String(decoding: parts[0], as: UTF8.self)
+    mark = parts.count > 1 ? Data(parts[1]) : nil
+  }
+
+  private static func value(_ place: String, _ mark: Data) -> PostgreSQLValue {
+    .bytes(Data(place.utf8) + Data([0]) + mark)
   }
 
   // MARK: Waiting
@@ -74,7 +84,14 @@ struct CloudMoveState: Sendable {
         if !hasWaited { logger.notice("Waiting until a cloud is moved into this database (keepsake migrate)") }
         hasWaited = true
         try await Task.sleep(for: .milliseconds(100))
-      case .leaving, .left:
+      case .leaving:
+        throw ServerError(
+          .unusableFile,
+          """
+          This cloud is being moved to the data folder \(state?.place ?? ""), where it isn't yet: run `keepsake migrate` \
+          again, or give that up with --abandon.
+          """)
+      case .left:
         throw ServerError(
           .unusableFile,
           "This cloud has moved to the data folder \(state?.place ?? ""): run `keepsake serve` with it instead.")
@@ -158,7 +175,7 @@ struct CloudMoveState: Sendable {
       let found = try transaction.run("\(reading) FOR UPDATE").first.map(CloudMoveState.init)
       guard let found else { return false }
       switch found.step {
-      case .abandoned: return true
+      case .abandoned where found.source == source: return true
       case .copying where found.source == source:
         try transaction.run("UPDATE cloud_move SET state = $1 WHERE id = 1", [.int(Step.abandoned.rawValue)])
         return true
@@ -182,38 +199,54 @@ struct CloudMoveState: Sendable {
 
   // MARK: Going
 
+  fileprivate static func isInTheWay(_ error: PostgreSQLError) -> Bool {
+    if case .unknownOutcome = error { return true }
+    return error.isConflict || error.state == .uniqueViolation
+  }
+
   /// Keeps all servers from a database whose cloud goes into a data folder.
   ///
-  /// - Returns: Whether it is there already.
-  static func leave(_ pool: PostgreSQLPool, to place: String) async throws -> Bool {
+  /// - Parameter mark: What the folder has.
+  /// - Throws: `ServerError` if it goes elsewhere, or is there already: nothing was changed.
+  static func leave(_ pool: PostgreSQLPool, to place: String, _ mark: Data) async throws {
+    let value = value(place, mark)
     try await pool.changing { transaction in
       let found = try transaction.run("\(reading) FOR UPDATE").first.map(CloudMoveState.init)
       try refuseShards(transaction)
+      // What is still to be told to backends isn't moved.
+      guard try transaction.run("SELECT 1::bigint FROM webhook_event LIMIT 1").first == nil else {
+        throw CloudMoveRun.undelivered
+      }
       switch found?.step {
       case nil:
         try transaction.run(
           """
           INSERT INTO cloud_move (id, source, state, place, oldest)
           SELECT 1, $1, $2, $3, oldest FROM schema_number WHERE id = 1
-          """, [.bytes(Data()), .int(Step.leaving.rawValue), .bytes(Data(place.utf8))])
+          """, [.bytes(mark), .int(Step.leaving.rawValue), value])
       case .finished:
         try transaction.run(
           """
           UPDATE cloud_move SET state = $1, place = $2,
             oldest = (SELECT oldest FROM schema_number WHERE schema_number.id = 1) WHERE id = 1
-          """, [.int(Step.leaving.rawValue), .bytes(Data(place.utf8))])
-      case .leaving, .left:
-        guard found?.place == place else {
-          throw ServerError(
-            .unusableFile, "The cloud is being moved to the data folder \(found?.place ?? ""): name that one.")
-        }
-        return found?.step == .left
+          """, [.int(Step.leaving.rawValue), value])
+      case .leaving where found?.mark == mark: return try ReturnFence.remove(in: transaction)
+      case .leaving, .left: throw elsewhere(found?.place)
       case .copying, .abandoned:
         throw ServerError(.unusableFile, "A cloud is being moved into this database: there is none to move out of it.")
       }
       try shut(transaction)
-      return false
     }
+  }
+
+  /// The path alone doesn't say which folder it is.
+  static func elsewhere(_ place: String?) -> ServerError {
+    ServerError(
+      .unusableFile,
+      """
+      The cloud has gone to the data folder \(place ?? ""), or is being moved there, and this isn't that folder, or one \
+      of another machine: name that one.
+      """)
   }
 
   private static func refuseShards(_ transaction: PostgreSQLTransaction) throws {
@@ -223,17 +256,64 @@ struct CloudMoveState: Sendable {
     }
   }
 
-  /// Says that the cloud is in a folder.
+  /// Keeps those servers out, too, that have stood still since the cloud began to leave.
   ///
-  /// - Throws: `ServerError` if that was given up meanwhile: servers may use the database again.
-  static func setLeft(_ pool: PostgreSQLPool, to place: String) async throws {
-    try await pool.changing { transaction in
-      let changed = try transaction.run(
-        "UPDATE cloud_move SET state = $1 WHERE id = 1 AND state IN ($1, $2) AND place = $3",
-        [.int(Step.left.rawValue), .int(Step.leaving.rawValue), .bytes(Data(place.utf8))])
-      guard changed.count == 1 else {
-        throw ServerError(.unusableFile, "The move was given up meanwhile: the cloud stays in the database.")
+  /// - Parameters:
+  ///   - milliseconds: How long open transactions are waited for, each time.
+  ///   - attempts: How often.
+  /// - Throws: `ServerError` if the move was given up meanwhile, or if transactions stay open.
+  static func fence(
+    _ settings: PostgreSQLSettings, _ mark: Data, waiting milliseconds: Int = 10_000, attempts: Int = 6
+  ) async throws {
+    var settings = settings
+    // Longer than the database takes to end its own work on a table for this.
+    settings.lockMilliseconds = milliseconds
+    let pool = PostgreSQLPool(settings, connections: 1)
+    var failure: (any Error)?
+    for _ in 0..<attempts {
+      do {
+        try await pool.transaction { transaction in
+          try requireLeaving(transaction, mark)
+          try ReturnFence.build(in: transaction)
+        }
+        failure = nil
+        break
+      } catch {
+        failure = error
+        guard let error = error as? PostgreSQLError, isInTheWay(error) else { break }
+        failure = ServerError(
+          .folderInUse, "A server still uses the database: stop all servers, and run the command again.", cause: error)
       }
+    }
+    await pool.finish()
+    if let failure { throw failure }
+  }
+
+  private static func requireLeaving(_ transaction: PostgreSQLTransaction, _ mark: Data) throws {
+    let found = try transaction.run("\(reading) FOR UPDATE").first.map(CloudMoveState.init)
+    guard let found, found.mark == mark, [.leaving, .left].contains(found.step) else {
+      throw ServerError(.unusableFile, "The move was given up meanwhile: the cloud stays in the database.")
+    }
+  }
+
+  /// Says that the cloud is in a folder, once the fence is built.
+  ///
+  /// - Parameter copied: What was copied.
+  /// - Throws: `ServerError` if that was given up meanwhile: servers may use the database again. Or if the database has
+  ///   changed since it was copied.
+  static func setLeft(_ pool: PostgreSQLPool, _ mark: Data, _ copied: MovedTotals) async throws {
+    try await pool.changing { transaction in
+      try requireLeaving(transaction, mark)
+      let there = try MovedTotals(try transaction.run(MovedTotals.statements(ReturnFence.name)))
+      if let difference = there.difference(from: copied) {
+        throw ServerError(
+          .folderInUse,
+          """
+          The database has changed while it was copied: it hasn't \(difference). Stop all servers, and run the command \
+          again.
+          """)
+      }
+      try transaction.run("UPDATE cloud_move SET state = $1 WHERE id = 1", [.int(Step.left.rawValue)])
     }
   }
 
@@ -244,8 +324,10 @@ struct CloudMoveState: Sendable {
       switch found.step {
       case .finished: return
       case .leaving:
+        try ReturnFence.remove(in: transaction)
         try open(transaction)
-        try transaction.run("DELETE FROM cloud_move WHERE id = 1")
+        // A cloud that was moved here isn't in the folder from which it came, whatever was given up since.
+        try transaction.run("UPDATE cloud_move SET state = $1 WHERE id = 1", [.int(Step.finished.rawValue)])
       case .left, .copying, .abandoned:
         throw ServerError(.unusableFile, "The cloud isn't on its way out of this database: nothing was changed.")
       }
@@ -259,11 +341,7 @@ extension PostgreSQLPool {
   func changing<Result: Sendable>(
     _ body: @escaping @Sendable (PostgreSQLTransaction) throws -> Result
   ) async throws -> Result {
-    func isInTheWay(_ error: PostgreSQLError) -> Bool {
-      if case .unknownOutcome = error { return true }
-      return error.isConflict || error.state == .uniqueViolation
-    }
-    return try await repeating(isInTheWay) { try await transaction(body) }
+    try await repeating(CloudMoveState.isInTheWay) { try await transaction(body) }
   }
 }
 #endif

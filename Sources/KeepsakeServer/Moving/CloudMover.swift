@@ -45,15 +45,7 @@ final class CloudMover: Sendable {
 
   /// Copies everything, until so little changes meanwhile that the rest is a matter of a moment.
   func copyAll() async throws {
-    if try await !source.read({ try ChangeCapture.state(in: $0)?.isListed ?? false }) {
-      // It may be another one, after the folder's database was set back to a backup.
-      _ = try await pool.runUntilDone([PostgreSQLStatement("DELETE FROM audit")])
-    }
-    while try ChangeCapture.listMore(in: source) {
-      let count = try await source.read { try ChangeCapture.waiting(in: $0) }
-      report { $0.done = count }
-      try Task.checkCancellation()
-    }
+    try await listAll()
     var (before, passes) = (Int.max, 0)
     while true {
       let waiting = try await source.read { try ChangeCapture.waiting(in: $0) }
@@ -66,6 +58,18 @@ final class CloudMover: Sendable {
       try await copyCloud()
       try await copyWaiting(.copying, waiting)
       (before, passes) = (waiting, passes + 1)
+    }
+  }
+
+  /// Lists what isn't listed, so that it is copied.
+  private func listAll() async throws {
+    if try await source.read({ try ChangeCapture.state(in: $0)?.isListed }) == true { return }
+    // It may be another one, after the folder's database was set back to a backup.
+    _ = try await pool.runUntilDone([PostgreSQLStatement("DELETE FROM audit")])
+    while try ChangeCapture.listMore(in: source) {
+      let count = try await source.read { try ChangeCapture.waiting(in: $0) }
+      report { $0 = CloudMoveProgress(step: .listing, done: count) }
+      try Task.checkCancellation()
     }
   }
 
@@ -293,8 +297,21 @@ final class CloudMover: Sendable {
 
   // MARK: The last step
 
-  /// Copies what is left after the fence was built, and compares how much there is.
+  /// Copies what is left after the fence was built, and compares how much there is. If the database has forgotten what
+  /// it had, as after a failover, or if it was set back, everything is copied once more.
   func copyRest() async throws {
+    try await copyListed()
+    if try await difference() == nil { return }
+    try await source.write { try ChangeCapture.forgetCopied(in: $0) }
+    try await copyListed()
+    guard let difference = try await difference() else { return }
+    throw ServerError(
+      .damaged,
+      "The databases don't have \(difference). Play is stopped: run the command again, or use --abandon.")
+  }
+
+  private func copyListed() async throws {
+    try await listAll()
     for _ in 0..<Self.attempts {
       let waiting = try await source.read { try ChangeCapture.waiting(in: $0) }
       if waiting == 0 { break }
@@ -305,20 +322,12 @@ final class CloudMover: Sendable {
     guard waiting == 0 else {
       throw ServerError(.overloaded, "Some players can't be copied.")
     }
-    for table in ["container", "device", "admin_key", "audit", "identity_use"] {
-      let here = try await source.read { db in
-        try Int64.fetchOne(db, sql: "SELECT count(*) FROM \(MovedTable.local(table))")
-      }
-      let there = try await pool.runUntilDone([PostgreSQLStatement("SELECT count(*) FROM \(table)")])[0].first?.int(0)
-      guard here == there else {
-        throw ServerError(
-          .damaged,
-          """
-          The databases don't have the same number of rows in \(table): \(here ?? 0), and \(there ?? 0) where they \
-          were copied to. Play is stopped: run the command again, or use --abandon.
-          """)
-      }
-    }
+  }
+
+  /// Returns what both databases don't have the same of; nil if there is no such thing.
+  private func difference() async throws -> String? {
+    let there = try MovedTotals(try await pool.runUntilDone(MovedTotals.statements()))
+    return try await source.read { try MovedTotals(in: $0) }.difference(from: there)
   }
 }
 #endif

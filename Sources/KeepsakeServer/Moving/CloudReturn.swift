@@ -4,6 +4,7 @@ import GRDB
 import KeepsakePostgreSQL
 import KeepsakeReplication
 import Logging
+import Synchronization
 
 /// Copies a cloud from PostgreSQL into the SQLite database of a data folder, while no server runs. The database is made
 /// beside the folder's own, and takes its place when it is whole.
@@ -15,30 +16,25 @@ enum CloudReturn {
   ) async throws -> CloudMoveSummary {
     try await CloudMoveRun.with(request) { pool in
       let state = try await CloudMoveState.read(pool)
-      let isLeft = state?.step == .left && state?.place == request.data.path
-      let moved = request.data.appendingPathComponent(temporaryName)
-      if isLeft, FileStamp(of: moved) == nil { return CloudMoveSummary(isFinished: true, target: request.data.path) }
-      try refuseOwnCloud(request.data)
-      let folder = try DataFolder(at: request.data)
-      defer { folder.unlock() }
-      if isLeft {
-        // A run before this one ended between its last two steps.
-        try place(moved, folder)
+      if let state, state.step == .left {
+        try finish(state, request.data)
         return CloudMoveSummary(isFinished: true, target: request.data.path)
       }
-      if state == nil {
+      try refuseOwnCloud(request.data, state?.source)
+      // Tables of a newer version would be left behind, and those of an older one be missing.
+      if state == nil || state?.step == .finished {
         try await PostgreSQLSchema.prepare(pool, logger: logger)
-        let events = PostgreSQLStatement("SELECT 1::bigint FROM webhook_event LIMIT 1")
-        guard try await pool.runUntilDone([events])[0].first == nil else { throw CloudMoveRun.undelivered }
+      } else if state?.step == .leaving {
+        try await CloudMoveRun.requireSameTables(pool)
       }
-      if try await CloudMoveState.leave(pool, to: request.data.path) {
-        return CloudMoveSummary(isFinished: true, target: request.data.path)
-      }
+      let folder = try DataFolder(at: request.data, evenMoving: true)
+      defer { folder.unlock() }
+      let mark = try await leave(pool, state, folder, CloudMove.name(of: request.address))
       let places = try await ContentPlaces.open(
         try ContentPlace.all(request.contents), pool: pool, clock: request.clock, logger: logger)
       let result: Result<CloudMoveSummary, any Error>
       do {
-        result = .success(try await copy(pool, places, folder, request, logger, progress))
+        result = .success(try await copy(pool, places, folder, mark, request, logger, progress))
       } catch {
         result = .failure(error)
       }
@@ -47,57 +43,78 @@ enum CloudReturn {
     }
   }
 
+  /// Keeps all servers from the folder, and then from the database.
+  private static func leave(
+    _ pool: PostgreSQLPool, _ state: CloudMoveState?, _ folder: DataFolder, _ origin: String
+  ) async throws -> ReturnMark {
+    let found = try ReturnMark.read(folder.url)
+    if let found, found.id == state?.mark {
+      try await CloudMoveState.leave(pool, to: folder.url.path, found.id)
+      return found
+    }
+    try refuseOthers(found, than: origin, folder.url)
+    let mark = ReturnMark(id: ChangeCapture.randomID(), origin: origin)
+    try mark.write(folder.url)
+    do {
+      try await CloudMoveState.leave(pool, to: folder.url.path, mark.id)
+    } catch let error as ServerError {
+      // Nothing was changed, unless it wasn't heard what was.
+      if error.code != .overloaded { try ReturnMark.remove(folder.url) }
+      throw error
+    }
+    return mark
+  }
+
+  /// Does what is left to do once the database says that the cloud is in the folder.
+  private static func finish(_ state: CloudMoveState, _ data: URL) throws {
+    guard let mark = try ReturnMark.read(data) else {
+      guard state.place == data.path, try hasOwnCloud(data) else { throw CloudMoveState.elsewhere(state.place) }
+      return
+    }
+    guard mark.id == state.mark else { throw CloudMoveState.elsewhere(state.place) }
+    let folder = try DataFolder(at: data, evenMoving: true)
+    defer { folder.unlock() }
+    let moved = folder.url.appendingPathComponent(temporaryName)
+    if FileStamp(of: moved) != nil {
+      try refuseOwnCloud(data, state.source)
+      try place(moved, folder)
+    } else if try !hasOwnCloud(data) {
+      throw ServerError(.damaged, "The cloud has gone to the data folder \(data.path), and isn't there.")
+    }
+    try ReturnMark.remove(data)
+  }
+
   static func abandon(_ request: CloudMove.Request) async throws {
+    let data = request.data
+    // Nothing is done to a folder that has nothing to do with this.
+    let lock = try ReturnMark.read(data) == nil ? nil : DataFolder.lock(data)
+    defer { if let lock { DataFolder.unlock(lock) } }
+    let mark = try ReturnMark.read(data)
     try await CloudMoveRun.with(request) { pool in
-      guard try await CloudMoveState.read(pool) != nil else { return }
-      try await CloudMoveState.stay(pool)
+      let state = try await CloudMoveState.read(pool)
+      if let mark, state?.mark != mark.id {
+        // Killed before the database was told, if it is that one.
+        try refuseOthers(mark, than: CloudMove.name(of: request.address), data)
+        guard state?.step != .leaving else { throw CloudMoveState.elsewhere(state?.place) }
+      }
+      if state != nil { try await CloudMoveState.stay(pool) }
     }
-    // What was copied is of no use to anybody.
+    guard mark != nil else { return }
+    // What was copied is of no use to anybody. The mark last: as long as anything is there, no server takes the folder.
     for name in ["", "-wal", "-shm", "-journal"].map({ temporaryName + $0 }) {
-      try remove(request.data.appendingPathComponent(name))
+      try remove(data.appendingPathComponent(name))
     }
+    try PrivateFile.sync(data, isFolder: true)
+    try ReturnMark.remove(data)
   }
 
-  static let temporaryName = DataFolder.databaseName + ".moving"
-
-  /// Throws if the folder has a cloud that isn't in another database: it would be replaced.
-  private static func refuseOwnCloud(_ data: URL) throws {
-    let database = data.appendingPathComponent(DataFolder.databaseName)
-    var configuration = Configuration()
-    configuration.readonly = true
-    guard let stamp = FileStamp(of: database), stamp.size > 0 else { return }
-    let queue: DatabaseQueue
-    do {
-      queue = try DatabaseQueue(path: database.path, configuration: configuration)
-    } catch {
-      throw Schema.failure(error, opening: database)
-    }
-    let isElsewhere = try queue.read { db in
-      if try CloudFence.target(in: db) != nil { return true }
-      return try !db.tableExists("container")
-    }
-    try queue.close()
-    guard isElsewhere else {
-      throw ServerError(
-        .unusableFile, "The data folder \(data.path) has a cloud of its own: name an empty folder, or a new one.")
-    }
-  }
-
-  private static func remove(_ url: URL) throws {
-    do {
-      try FileManager.default.removeItem(at: url)
-    } catch CocoaError.fileNoSuchFile, CocoaError.fileReadNoSuchFile {
-      // There was none.
-    } catch {
-      throw ServerError(.inputOutput, "\(url.path) can't be removed.", cause: error)
-    }
-  }
+  static let temporaryName = DataFolder.movingName
 
   // MARK: Copying
 
   private static func copy(
-    _ pool: PostgreSQLPool, _ places: ContentPlaces, _ folder: DataFolder, _ request: CloudMove.Request,
-    _ logger: Logger, _ progress: CloudMoveProgress.Receiver
+    _ pool: PostgreSQLPool, _ places: ContentPlaces, _ folder: DataFolder, _ mark: ReturnMark,
+    _ request: CloudMove.Request, _ logger: Logger, _ progress: CloudMoveProgress.Receiver
   ) async throws -> CloudMoveSummary {
     let url = folder.url.appendingPathComponent(temporaryName)
     for name in ["", "-wal", "-shm", "-journal"] {
@@ -136,11 +153,13 @@ enum CloudReturn {
       }
     }
     try await copyCloud(pool, queue)
-    try await compare(pool, queue)
+    let totals = try await queue.read { try MovedTotals(in: $0) }
     try await settle(queue, url, folder)
+    try await CloudMoveState.fence(pool.settings, mark.id)
     // From here on the cloud is in the folder, whatever happens: another run does what is left.
-    try await CloudMoveState.setLeft(pool, to: request.data.path)
+    try await CloudMoveState.setLeft(pool, mark.id, totals)
     try place(url, folder)
+    try ReturnMark.remove(folder.url)
     summary.isFinished = true
     return summary
   }
@@ -260,53 +279,34 @@ enum CloudReturn {
 
   // MARK: The whole cloud's
 
-  private static func copyCloud(_ pool: PostgreSQLPool, _ queue: DatabaseQueue) async throws {
+  static func copyCloud(_ pool: PostgreSQLPool, _ queue: DatabaseQueue) async throws {
     for table in [MovedTable.adminKeys, .numbers, .audit] {
+      // A transaction that only reads has done what it has to before its end is heard, and isn't done twice.
+      let written = Mutex<Bool?>(nil)
       let same = try await pool.changing { transaction in
-        try queue.write { db in
+        if let same = written.withLock(\.self) { return same }
+        let same = try queue.write { db in
           let names = Set(MovedTable.movedNumbers.map { MovedValue.bytes(Data($0.rawValue.utf8)) })
           let isMoved: (MovedRow) -> Bool = { table.name != MovedTable.numbers.name || names.contains($0[0]) }
           let local = SQLiteMovedRows(db)
           var writer = local
-          var (written, found) = (MovedDigest(), MovedDigest())
+          var (copied, found) = (MovedDigest(), MovedDigest())
           try PostgreSQLMovedRows(transaction).rows(of: table, Data()) { row in
             guard isMoved(row) else { return }
-            written.add(row)
+            copied.add(row)
             try writer.add(row, to: table, Data())
           }
           try local.rows(of: table, Data()) { if isMoved($0) { found.add($0) } }
-          written.finish()
+          copied.finish()
           found.finish()
-          return written == found
+          return copied == found
         }
+        written.withLock { $0 = same }
+        return same
       }
       guard same else {
         throw ServerError(.damaged, "What was read back of the whole cloud's rows isn't what was written.")
       }
-    }
-  }
-
-  /// Throws if the database has changed meanwhile: a server is still running on it.
-  private static func compare(_ pool: PostgreSQLPool, _ queue: DatabaseQueue) async throws {
-    func refuse(_ isSame: Bool) throws {
-      guard isSame else {
-        throw ServerError(
-          .folderInUse, "The database has changed while it was copied: stop all servers, and run the command again.")
-      }
-    }
-    let sum = "count(*), coalesce(sum(revision), 0)"
-    let there = try await pool.runUntilDone([
-      PostgreSQLStatement("SELECT count(*), coalesce(sum(revision), 0)::bigint FROM container")
-    ])[0].first
-    let here = try await queue.read { db in
-      try Row.fetchOne(db, sql: "SELECT \(sum) FROM container").map { row in
-        (try row.decode(Int64.self, atIndex: 0), try row.decode(Int64.self, atIndex: 1))
-      }
-    }
-    try refuse(try here?.0 == there?.int(0) && here?.1 == there?.int(1))
-    for table in MovedTable.ofCloud where table.name != MovedTable.numbers.name {
-      let here = try await queue.read { try Int64.fetchOne($0, sql: "SELECT count(*) FROM \(table.local)") }
-      try refuse(here == (try await count(table.name, pool)))
     }
   }
 
@@ -321,22 +321,6 @@ enum CloudReturn {
     try PrivateFile.sync(url)
     try PrivateFile.sync(folder.contents, isFolder: true)
     try PrivateFile.sync(folder.url, isFolder: true)
-  }
-
-  /// Puts the copy in the place of the folder's database, which is a cloud that is elsewhere, or empty.
-  private static func place(_ url: URL, _ folder: DataFolder) throws {
-    if let stamp = FileStamp(of: folder.database), stamp.size > 0 {
-      // What keeps servers from it may still be in its log, which mustn't go before it.
-      let old = try DatabaseQueue(path: folder.database.path)
-      try old.writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = DELETE") }
-      try old.close()
-    }
-    // Of the database that was here: without it, neither means anything.
-    try remove(folder.witness)
-    for name in ["-wal", "-shm", "-journal"] {
-      try remove(folder.url.appendingPathComponent(DataFolder.databaseName + name))
-    }
-    try PrivateFile.move(url, to: folder.database)
   }
 }
 #endif

@@ -18,6 +18,8 @@ import Synchronization
 ///     apps.lock        locked while a command changes them
 ///     restoring/       while a backup is being restored into the folder (BackupRestore)
 ///     migrate.lock     locked while a command moves the cloud into another database (CloudMoveRun)
+///     moving-id        while a cloud is being moved into the folder (ReturnMark)
+///     cloud.sqlite.moving   what was copied of it (CloudReturn)
 ///     lock
 ///
 /// Nobody but its owner may read anything in it: the folder gets the mode 0700 and its files 0600, whatever they had.
@@ -28,12 +30,14 @@ final class DataFolder: Sendable {
   static let witnessName = "witness"
   static let lockName = "lock"
   static let restoringName = "restoring"
+  static let movingName = databaseName + ".moving"
   /// The small files that a backup has to have, as far as they exist.
   static let keptNames = [secretName, "app-key", "server-keys", AppRegistry.fileName]
   /// What else may be here, and is of no use in a backup.
   static let transientNames: Set<String> = [
     contentsName, "incoming", lockName, witnessName, restoringName, "secret.lock", "server-keys.lock",
-    AppRegistry.fileName + ".lock", "probe", "migrate.lock",
+    AppRegistry.fileName + ".lock", "probe", "migrate.lock", ReturnMark.fileName, movingName, movingName + "-wal",
+    movingName + "-shm", movingName + "-journal",
   ]
 
   let url: URL
@@ -46,7 +50,9 @@ final class DataFolder: Sendable {
   var witness: URL { url.appendingPathComponent(Self.witnessName) }
 
   /// Creates the folder if needed, and locks it. Throws `folderInUse` if another server holds the lock.
-  init(at url: URL) throws {
+  ///
+  /// - Parameter evenMoving: Whether a cloud may be on its way into the folder: what is there is none yet.
+  init(at url: URL, evenMoving: Bool = false) throws {
     self.url = url
     let descriptor = try Self.lock(url)
     lock = Mutex(descriptor)
@@ -57,6 +63,17 @@ final class DataFolder: Sendable {
         """
         A backup was being restored into \(url.path), and that was interrupted: repeat `keepsake cloud restore` with \
         the same folder.
+        """)
+    }
+    let isMoving = [ReturnMark.fileName, Self.movingName].contains {
+      manager.fileExists(atPath: url.appendingPathComponent($0).path)
+    }
+    guard evenMoving || !isMoving else {
+      throw ServerError(
+        .unusableFile,
+        """
+        A cloud is being moved into \(url.path), and isn't there yet: run `keepsake migrate` with the same arguments \
+        again, or give that up with --abandon.
         """)
     }
     do {

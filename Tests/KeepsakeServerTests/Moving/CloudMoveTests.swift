@@ -163,12 +163,7 @@ struct CloudMoveTests {
       request.isOnlyCopying = true
       _ = try await CloudMove.move(request)
       if isFenced {
-        let queue = try AdminDatabase.open(lab.data)
-        try await queue.write { db in
-          try CloudFence.build(in: db, target: "there")
-          try ChangeCapture.setFenced(1, in: db)
-        }
-        try queue.close()
+        try await lab.fence()
         await #expect(throws: DatabaseError.self) { try await storage.addGem(to: MoveWriters.container(0), mark: 1) }
         await #expect(throws: ServerError.self) { try await CloudMove.move(request) }
       }
@@ -242,9 +237,13 @@ struct CloudMoveTests {
       let database = lab.data.appendingPathComponent(DataFolder.databaseName)
       let moved = lab.data.appendingPathComponent(CloudReturn.temporaryName)
       try FileManager.default.moveItem(at: database, to: moved)
+      let mark = ReturnMark(id: try #require(try await lab.state()?.mark), origin: "there")
+      try mark.write(lab.data)
+      #expect(throws: ServerError.self) { _ = try DataFolder(at: lab.data) }
       await #expect(throws: ServerError.self) { try await CloudMove.abandonBack(lab.request) }
       #expect(try await CloudMove.moveBack(lab.request).isFinished)
       #expect(!FileManager.default.fileExists(atPath: moved.path))
+      #expect(try ReturnMark.read(lab.data) == nil)
       await #expect(throws: ServerError.self) {
         try await CloudMoveState.awaitFinished(TestDatabase.settings(lab.address), logger: Logger(label: "test"))
       }
@@ -267,11 +266,9 @@ struct CloudMoveTests {
       let there = try await TestDatabase.storage(at: lab.address)
       try await there.addGem(to: MoveWriters.container(1), mark: 7)
       try await there.close()
-      let pool = PostgreSQLPool(TestDatabase.settings(lab.address), connections: 1)
       var request = lab.request
       request.data = lab.folder.appendingPathComponent("back")
-      #expect(try await !CloudMoveState.leave(pool, to: request.data.path))
-      await pool.finish()
+      try await lab.leave(to: request.data)
       await #expect(throws: ServerError.self) { try await TestDatabase.storage(at: lab.address).close() }
       try await CloudMove.abandonBack(request)
       let again = try await TestDatabase.storage(at: lab.address)

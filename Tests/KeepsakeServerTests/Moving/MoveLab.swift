@@ -46,6 +46,79 @@ struct MoveLab: Sendable {
     return try #require(rows[0].first).int(0)
   }
 
+  /// Runs a statement in the PostgreSQL database, as somebody could who has it.
+  @discardableResult
+  func run(_ sql: String, _ values: [PostgreSQLValue] = []) throws -> PostgreSQLRows {
+    try PostgreSQLConnection(TestDatabase.settings(address)).run([PostgreSQLStatement(sql, values)])[0]
+  }
+
+  /// What the PostgreSQL database says of a move; nil if it says nothing.
+  func step() throws -> CloudMoveState.Step? {
+    try run("SELECT state FROM cloud_move").first.flatMap { CloudMoveState.Step(rawValue: try $0.int(0)) }
+  }
+
+  /// Makes a cloud in the PostgreSQL database, with one player, who gets one more gem each time.
+  func addGem() async throws {
+    let storage = try await TestDatabase.storage(at: address)
+    try await storage.addGem(to: MoveWriters.container(1), mark: 7)
+    try await storage.close()
+  }
+
+  /// Builds the fence, as the last step of a move does that is killed after that.
+  func fence() async throws {
+    let queue = try AdminDatabase.open(data)
+    try await queue.write { db in
+      try CloudFence.build(in: db, target: "there")
+      try ChangeCapture.setFenced(1, in: db)
+    }
+    try queue.close()
+  }
+
+  /// Has folder and database say that the cloud goes there, as a move back does that is killed after that.
+  func leave(to data: URL) async throws {
+    try FileManager.default.createDirectory(at: data, withIntermediateDirectories: true)
+    let mark = ReturnMark(id: ChangeCapture.randomID(), origin: CloudMove.name(of: address))
+    try mark.write(data)
+    let pool = PostgreSQLPool(TestDatabase.settings(address), connections: 1)
+    do {
+      try await CloudMoveState.leave(pool, to: data.path, mark.id)
+    } catch {
+      await pool.finish()
+      throw error
+    }
+    await pool.finish()
+  }
+
+  /// What the database says of its cloud.
+  func state() async throws -> CloudMoveState? {
+    let pool = PostgreSQLPool(TestDatabase.settings(address), connections: 1)
+    do {
+      let state = try await CloudMoveState.read(pool)
+      await pool.finish()
+      return state
+    } catch {
+      await pool.finish()
+      throw error
+    }
+  }
+
+  /// What a server is told that is started with the database; nil if it may use it.
+  func refusal() async -> ServerError? {
+    do {
+      _ = try await CloudMoveState.awaitFinished(TestDatabase.settings(address), logger: Logger(label: "test"))
+      return nil
+    } catch {
+      return error as? ServerError
+    }
+  }
+
+  func isFenced() throws -> Bool {
+    let queue = try AdminDatabase.open(data)
+    let isFenced = try queue.read { try CloudFence.target(in: $0) != nil }
+    try queue.close()
+    return isFenced
+  }
+
   // MARK: A cloud with everything
 
   /// Fills each column of each table, by what the database says of its tables and not by what is moved.
@@ -146,6 +219,14 @@ struct MoveLab: Sendable {
     var name: String
     var type: String
     var isRequired: Bool
+  }
+
+  /// Returns the names of everything in a data folder's database.
+  static func names(in data: URL) throws -> [String] {
+    let queue = try AdminDatabase.open(data)
+    let names = try queue.read { try String.fetchAll($0, sql: "SELECT name FROM sqlite_master") }
+    try queue.close()
+    return names
   }
 
   /// All tables whose rows have to be somewhere else afterwards.
