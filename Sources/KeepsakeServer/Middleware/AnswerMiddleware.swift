@@ -118,7 +118,7 @@ struct AnswerMiddleware: RouterMiddleware {
 
   /// The operator's, too: another server goes on with the cloud.
   private static func elsewhere(_ error: any Error, _ logger: Logger) -> APIError {
-    logger.failure("This server can't use the cloud's database any more", error)
+    logger.failure("This server can't go on with the cloud", error)
     return APIError(
       .serviceUnavailable, .busy, "The cloud goes on with another server; try again in a moment.", retryAfterSeconds: 2)
   }

@@ -5,7 +5,6 @@ import HTTPTypes
 import KeepsakePostgreSQL
 import KeepsakeReplication
 import Logging
-import Synchronization
 import TestSupport
 import Testing
 
@@ -167,19 +166,15 @@ struct InterruptedReturnTests {
   @Test("what changes while it is copied is noticed, also if it moves no revision; another run copies it")
   func changed() async throws {
     try await Self.with { lab, request in
-      let hasChanged = Mutex(false)
-      let refused = await #expect(throws: ServerError.self) {
-        try await CloudMove.moveBack(request) { progress in
-          guard progress.done > 0, !hasChanged.withLock(\.self) else { return }
-          hasChanged.withLock { $0 = true }
-          do {
-            try lab.run("UPDATE container SET used = used + 5")
-          } catch {
-            Issue.record(error)
-          }
-        }
+      let hasChanged = Shared(false)
+      let change: CloudMoveProgress.Receiver = { progress in
+        guard progress.done > 0, !hasChanged.value else { return }
+        hasChanged.value = (try? lab.run("UPDATE container SET used = used + 5").count) == 1
       }
-      #expect(hasChanged.withLock(\.self))
+      let refused = await #expect(throws: ServerError.self) {
+        try await CloudMove.moveBack(request, progress: change)
+      }
+      #expect(hasChanged.value)
       #expect(refused?.code == .folderInUse)
       #expect(try lab.step() == .leaving)
       // The fence has been built by then.

@@ -3,6 +3,7 @@ import Foundation
 import KeepsakePostgreSQL
 import KeepsakeReplication
 import Logging
+import ServiceLifecycle
 import TestSupport
 import Testing
 
