@@ -328,7 +328,7 @@ struct ShardFaultTests {
       try await record(player, in: one, at: ShardBinding.home)
       #expect(server.directory.open == [ShardBinding.home, "two"])
       let events = EventHub()
-      let watch = try #require(server.watching(events, heartbeatSeconds: 1))
+      let watch = try #require(server.watching(events, heartbeatSeconds: 1) as? PostgreSQLWatch)
       let stream = try events.subscribe(player.device, to: player.container)
       // As good as down, for what is looked at each second.
       for name in ["ban", "container"] { try lab.run("ALTER TABLE \(name) RENAME TO away_\(name)", in: "two") }

@@ -315,10 +315,7 @@ struct ShardMoveTests {
       }
       #expect(try await mover.move(familyOf: container, to: from).count == 1)
       #expect(isLifted.value)
-      for server in [one, other] {
-        let isBanned = try await isBanned(by: server)
-        #expect(!isBanned)
-      }
+      for server in [one, other] { #expect(try await !isBanned(by: server)) }
     }
   }
 
