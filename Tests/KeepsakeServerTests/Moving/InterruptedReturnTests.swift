@@ -163,16 +163,20 @@ struct InterruptedReturnTests {
     }
   }
 
+  /// Changes something once a player is copied.
+  private static func changing(_ lab: MoveLab, _ hasChanged: Shared<Bool>) -> CloudMoveProgress.Receiver {
+    { progress in
+      guard progress.done > 0, !hasChanged.value else { return }
+      hasChanged.value = (try? lab.run("UPDATE container SET used = used + 5").count) == 1
+    }
+  }
+
   @Test("what changes while it is copied is noticed, also if it moves no revision; another run copies it")
   func changed() async throws {
-    try await Self.with { lab, request in
+    try await Self.with { (lab, request) async throws in
       let hasChanged = Shared(false)
-      let change: CloudMoveProgress.Receiver = { progress in
-        guard progress.done > 0, !hasChanged.value else { return }
-        hasChanged.value = (try? lab.run("UPDATE container SET used = used + 5").count) == 1
-      }
       let refused = await #expect(throws: ServerError.self) {
-        try await CloudMove.moveBack(request, progress: change)
+        try await CloudMove.moveBack(request, progress: Self.changing(lab, hasChanged))
       }
       #expect(hasChanged.value)
       #expect(refused?.code == .folderInUse)
