@@ -153,6 +153,7 @@ struct InterruptedMoveTests {
       var request = lab.request
       request.isOnlyCopying = true
       _ = try await CloudMove.move(request)
+      _ = try ServerSecrets(data: lab.data).prepare(now: 5)
       let backup = lab.folder.appendingPathComponent("backup.tar")
       _ = try CloudBackup.make(of: lab.data, to: backup, progress: { _ in })
       try await storage.close()
