@@ -224,8 +224,8 @@ enum CloudMoveRun {
     ServerError(
       .unusableFile,
       """
-      The folder takes no changes, since its cloud has moved to \(name), or was about to; and that database knows of no \
-      move. It may be another one of the same name: nothing was changed.
+      The folder takes no changes, since its cloud has moved to \(name), or was about to; and that database knows of \
+      no move. It may be another one of the same name: nothing was changed.
       """)
   }
 

@@ -88,8 +88,8 @@ struct CloudMoveState: Sendable {
         throw ServerError(
           .unusableFile,
           """
-          This cloud is being moved to the data folder \(state?.place ?? ""), where it isn't yet: run `keepsake migrate` \
-          again, or give that up with --abandon.
+          This cloud is being moved to the data folder \(state?.place ?? ""), where it isn't yet: run \
+          `keepsake migrate` again, or give that up with --abandon.
           """)
       case .left:
         throw ServerError(
@@ -244,8 +244,8 @@ struct CloudMoveState: Sendable {
     ServerError(
       .unusableFile,
       """
-      The cloud has gone to the data folder \(place ?? ""), or is being moved there, and this isn't that folder, or one \
-      of another machine: name that one.
+      The cloud has gone to the data folder \(place ?? ""), or is being moved there, and this isn't that folder, or \
+      one of another machine: name that one.
       """)
   }
 

@@ -29,7 +29,7 @@ final class ShardDirectory: Sendable {
   /// that, each database knows.
   ///
   /// - Parameter isNew: Whether the container's id was just made, so that no database can have it.
-  /// - Throws: `ServerError` with `damaged` if a database was set back to a backup, so that the player would begin anew.
+  /// - Throws: `ServerError` with `damaged` if a database was set back to a backup: the player would begin anew.
   func shard(of container: ContainerID, isNew: Bool = false) async throws -> String {
     if let known = state.withLock({ $0.shards[container] }) { return known }
     if let found = try await placement(of: container) {
@@ -113,7 +113,10 @@ final class ShardDirectory: Sendable {
   /// Puts a container, of which something is left that can't be removed now, behind all others.
   func postpone(_ container: ContainerID) async throws {
     let statement = PostgreSQLStatement(
-      "UPDATE placement SET since = \(Placement.now) WHERE container = $1 AND moving_to IS NULL AND left_at IS NOT NULL",
+      """
+      UPDATE placement SET since = \(Placement.now)
+      WHERE container = $1 AND moving_to IS NULL AND left_at IS NOT NULL
+      """,
       [.bytes(container.bytes)])
     _ = try await home.run([statement])
   }
@@ -182,8 +185,8 @@ final class ShardDirectory: Sendable {
     throw Self.setBack
   }
 
-  /// Sees that a shard to which a container was moved knows of it. Otherwise it was set back to a backup from before the
-  /// move, and the player would begin anew there.
+  /// Sees that a shard to which a container was moved knows of it. Otherwise it was set back to a backup from before
+  /// the move, and the player would begin anew there.
   private func requireFence(of container: ContainerID, _ placement: Placement) async throws {
     guard placement.generation > 0, placement.movingTo == nil, placement.leftAt == nil else { return }
     guard let storage = placement.shard == ShardBinding.home ? home : others[placement.shard] else { return }

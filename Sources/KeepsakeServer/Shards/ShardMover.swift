@@ -123,8 +123,8 @@ struct ShardMover: Sendable {
     }
   }
 
-  /// Does something about one of a family, unless somebody else has done so, or has deleted the player: the others still
-  /// need it.
+  /// Does something about one of a family, unless somebody else has done so, or has deleted the player: the others
+  /// still need it.
   private func unlessOvertaken(_ body: () async throws -> Void) async throws {
     do { try await body() } catch is Overtaken {}
   }
