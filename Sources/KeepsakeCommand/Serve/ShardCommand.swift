@@ -138,7 +138,8 @@ struct ShardMoveCommand: AsyncParsableCommand {
       Each player is away while everything of the player is copied and compared, in which devices wait: milliseconds \
       for most of them, minutes for some gigabytes. Players who share something are moved together, and are away until \
       all of them are there. It may be stopped or killed at any time: each player is then in one of the two shards, \
-      and servers mend within seconds what was half done. Who can't be moved is named in the end, and stays where they are.
+      and servers mend within seconds what was half done. Who can't be moved is named in the end, and stays where \
+      they are.
       """,
     examples: [
       "keepsake shard move --database postgres://db1/keepsake --shard two=postgres://db2/keepsake --from home --to two"
