@@ -3,7 +3,7 @@
 
     swift build --traits Cloud,PostgreSQL -c release --product keepsake
     Scripts/with-postgres.sh Scripts/migrate-load.py .build/release/keepsake [--players 10000] [--devices 64]
-        [--seconds 60] [--json]
+        [--seconds 60] [--think 500] [--json]
 
 The players are made by loads of a few seconds each. Then devices play, others register all the time and keep what was
 acknowledged, the command is killed (kill -9) while it copies and run again, and a second server that was started before
@@ -16,6 +16,8 @@ import tempfile, threading, time
 
 MOST_STOPPED = 2.0
 AT_ONCE = 500
+# A server registers no more than 6,000 players of an app at once.
+PLAYERS_OF_APP = 5_000
 # The table and its columns in either database; large ones are compared by their hashes.
 TABLES = {
     "version": ["id", "seq", "mark", "slot", "record"],
@@ -52,7 +54,8 @@ class Server:
         self.log = open(os.path.join(folder, f"log-{len(flags)}"), "w")
         self.process = subprocess.Popen(
             [options.keepsake, "serve", "--data", os.path.join(folder, "data"), "--port", str(port), "--json",
-             "--until-input-ends", "--registrations-per-address", "1000000", *flags],
+             "--until-input-ends", "--registrations-per-address", "1000000",
+             *(part for key in options.keys for part in ("--app-key", key)), *flags],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True)
 
     def hello(self):
@@ -102,10 +105,20 @@ class Registering(threading.Thread):
             time.sleep(0.01)
 
 
-def load(options, hello, devices, seconds):
+def load(options, hello, devices, seconds, key, think=0):
     return subprocess.Popen(
-        [options.keepsake, "load", "--url", hello["url"], "--app-key", hello["appKey"], "--devices", str(devices),
-         "--size", "1K,20K", "--seconds", str(seconds), "--json"], stdout=subprocess.PIPE, text=True)
+        [options.keepsake, "load", "--url", hello["url"], "--app-key", key, "--devices", str(devices),
+         "--size", "1K,20K", "--seconds", str(seconds), "--think", str(think), "--json"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def await_play(process):
+    """Waits until all devices are registered and play; what comes behind that is read, and forgotten."""
+    for line in process.stderr:
+        if "loading: 1 of" in line:
+            threading.Thread(target=process.stderr.read, daemon=True).start()
+            return
+    sys.exit("The devices can't play.")
 
 
 def migrate(options, folder, address):
@@ -181,16 +194,17 @@ def run(options, folder, address):
     made = 0
     while made < options.players:
         count = min(AT_ONCE, options.players - made)
-        filling = load(options, hello, count, 4)
+        filling = load(options, hello, count, 4, options.keys[made // PLAYERS_OF_APP])
         filling.communicate()
         if filling.returncode:
             sys.exit("The players can't be made.")
         made += count
         print(f"{made} players", file=sys.stderr)
-    playing = load(options, hello, options.devices, options.seconds)
-    registering = Registering(port, hello["appKey"])
+    playing = load(options, hello, options.devices, options.seconds, options.keys[-1], options.think)
+    registering = Registering(port, options.keys[-1])
     registering.start()
-    time.sleep(2)
+    await_play(playing)
+    began = time.monotonic()
     first = migrate(options, folder, address)
     waited = time.monotonic() + 60
     # In the middle of copying: when some, and not all of them, are there.
@@ -210,15 +224,17 @@ def run(options, folder, address):
     if second.returncode:
         sys.exit(f"keepsake migrate ended with {second.returncode}: {output}")
     answer = json.loads(output)
+    seconds = time.monotonic() - began
     hello = new.hello()
     if old.process.wait(timeout=120):
         sys.exit("The old server didn't end with success.")
     time.sleep(3)
     registering.isEnding = True
     registering.join()
-    # It ends with a failure if requests failed, which some do while nobody can write.
-    text = playing.communicate()[0]
-    report = json.loads(text.strip().splitlines()[-1] if text.strip() else "{}") if "\n{" in text else json.loads(text)
+    report = json.loads(playing.stdout.read())
+    playing.wait()
+    if "actions" not in report:
+        sys.exit(f"The devices that play ended: {report}")
     if new.end():
         sys.exit("The new server didn't end with success.")
     players, rows, faults = compare(folder, address)
@@ -230,11 +246,12 @@ def run(options, folder, address):
         faults.append("the command had ended before it could be killed")
     gaps = [after - before for before, after in zip(registering.times, registering.times[1:])]
     return {
-        "migration": answer, "stoppedSeconds": answer["stoppedMilliseconds"] / 1_000,
+        "migration": answer, "seconds": seconds, "stoppedSeconds": answer["stoppedMilliseconds"] / 1_000,
         # From the last device that the old server registered to the first one of the new server.
         "longestGapSeconds": max(gaps, default=None), "registered": len(registering.devices),
-        "refusals": registering.refusals, "load": report.get("errorCounts", report), "playersCompared": players,
-        "rowsCompared": rows, "faults": faults,
+        "refusals": registering.refusals, "loadErrors": report["errorCounts"],
+        "saves": sum(action["count"] for action in report["actions"] if action["action"] == "save"),
+        "playersCompared": players, "rowsCompared": rows, "faults": faults,
     }
 
 
@@ -246,10 +263,12 @@ def main():
     parser.add_argument("--players", type=int, default=10_000)
     parser.add_argument("--devices", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=60, help="how long devices play")
+    parser.add_argument("--think", type=int, default=500, help="how many ms each of them waits before it saves again")
     parser.add_argument("--json", action="store_true", help="print all figures as JSON")
     options = parser.parse_args()
     if "KEEPSAKE_POSTGRES" not in os.environ:
         sys.exit("There is no PostgreSQL server; run this by Scripts/with-postgres.sh.")
+    options.keys = [secrets.token_hex(16) for _ in range(options.players // PLAYERS_OF_APP + 2)]
     name = "m" + secrets.token_hex(8)
     query(os.environ["KEEPSAKE_POSTGRES"], f"CREATE SCHEMA {name}")
     address = f"{os.environ['KEEPSAKE_POSTGRES']}&options=-csearch_path%3D{name}"
@@ -259,8 +278,8 @@ def main():
     if options.json:
         print(json.dumps(result, indent=1))
     else:
-        print(f"{result['playersCompared']:,} players with {result['rowsCompared']:,} rows compared; play was stopped "
-              f"for {result['stoppedSeconds']} s, and from the old server's last answer to the new one's first it took "
+        print(f"{result['playersCompared']:,} players with {result['rowsCompared']:,} rows compared; it took "
+              f"{result['seconds']:.0f} s, of which play was stopped for {result['stoppedSeconds']} s, and from the old server's last answer to the new one's first it took "
               f"{result['longestGapSeconds']:.2f} s; {result['registered']:,} devices registered meanwhile")
     faults = list(result["faults"])
     if result["stoppedSeconds"] > MOST_STOPPED:

@@ -28,7 +28,7 @@ import Testing
       var answers: [String: Int] = [:]
       let first = UInt64(TestDepth.firstAccountWorld)
       // A database that other programs could use, too, takes a hundred times as long.
-      let count = kind == .sqlite ? TestDepth.accountWorlds : max(40, TestDepth.accountWorlds / 10)
+      let count = kind == .sqlite ? TestDepth.accountWorlds : max(25, TestDepth.accountWorlds / 10)
       for seed in first..<first + UInt64(count) {
         var swarm = AccountSwarm(seed: seed, cloud: cloud)
         try await swarm.run()
