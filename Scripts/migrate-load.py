@@ -279,8 +279,8 @@ def main():
         print(json.dumps(result, indent=1))
     else:
         print(f"{result['playersCompared']:,} players with {result['rowsCompared']:,} rows compared; it took "
-              f"{result['seconds']:.0f} s, of which play was stopped for {result['stoppedSeconds']} s, and from the old "
-              f"server's last answer to the new one's first it took {result['longestGapSeconds']:.2f} s; "
+              f"{result['seconds']:.0f} s, of which play was stopped for {result['stoppedSeconds']} s, and from the "
+              f"old server's last answer to the new one's first it took {result['longestGapSeconds']:.2f} s; "
               f"{result['saves']:,} saves and {result['registered']:,} new devices meanwhile")
     faults = list(result["faults"])
     if result["stoppedSeconds"] > MOST_STOPPED:
