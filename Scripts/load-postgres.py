@@ -10,21 +10,15 @@ compared. The processor is that of the server, and of all processes of the datab
 devices and pgbench aren't counted, and share the machine. PostgreSQL waits for its disk at each commit (fsync). Needs
 pgbench, which comes with PostgreSQL's server, and otherwise only the standard library.
 """
-import argparse, glob, json, os, secrets, shutil, statistics, subprocess, sys, tempfile
+import argparse, glob, json, os, secrets, statistics, subprocess, sys, tempfile
+
+from postgres_harness import program
 
 # Exchanges a second, as a part of the bare upserts; and milliseconds of the server's processor for an exchange.
 LEAST_RATIO = 0.5
 MOST_PROCESSOR = 0.3
 SLOTS = 8
 TICK = os.sysconf("SC_CLK_TCK")
-
-
-def program(name):
-    found = sorted(glob.glob(f"/usr/lib/postgresql/*/bin/{name}"))
-    path = shutil.which(name) or (found[-1] if found else None)
-    if not path:
-        sys.exit(f"{name} isn't installed; it comes with PostgreSQL's server (Debian: postgresql).")
-    return path
 
 
 def fields(pid):

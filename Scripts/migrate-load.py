@@ -11,8 +11,10 @@ takes the first one's place and port. In the end each acknowledged device must b
 who hasn't changed since must have the same rows there, byte by byte. Play may be stopped for 2 seconds at most. Needs
 psql, and otherwise only the standard library.
 """
-import argparse, glob, hashlib, http.client, json, os, secrets, shutil, signal, socket, sqlite3, subprocess, sys
+import argparse, hashlib, http.client, json, os, secrets, signal, socket, sqlite3, subprocess, sys
 import tempfile, threading, time
+
+from postgres_harness import program, query
 
 MOST_STOPPED = 2.0
 AT_ONCE = 500
@@ -32,19 +34,6 @@ TABLES = {
 # Where the other database calls it otherwise.
 REMOTE = {"decision": "bank_decision"}
 NUMBERED = {"version", "cell", "content", "covered"}
-
-
-def program(name):
-    found = sorted(glob.glob(f"/usr/lib/postgresql/*/bin/{name}"))
-    path = shutil.which(name) or (found[-1] if found else None)
-    if not path:
-        sys.exit(f"{name} isn't installed; it comes with PostgreSQL's client (Debian: postgresql-client).")
-    return path
-
-
-def query(address, text):
-    ran = subprocess.run([program("psql"), "-qXAt", address, "-c", text], check=True, stdout=subprocess.PIPE, text=True)
-    return ran.stdout.splitlines()
 
 
 class Server:

@@ -11,7 +11,9 @@ first one. In the end no request may have failed, each player who didn't play mu
 everybody must live in one database, which is the one that the directory says. Needs psql, and otherwise only the
 standard library.
 """
-import argparse, glob, json, os, secrets, shutil, signal, subprocess, sys, tempfile, time
+import argparse, json, os, secrets, shutil, signal, subprocess, sys, tempfile, time
+
+from postgres_harness import query
 
 AT_ONCE = 500
 # How long servers may take to find what the killed command has left: they look once a minute.
@@ -21,19 +23,6 @@ TABLES = [
     "device_chain", "retired", "covered", "mark", "reached", "past_position", "bank_order", "paid_claim", "good",
     "closed_chain", "token_use",
 ]
-
-
-def program(name):
-    found = sorted(glob.glob(f"/usr/lib/postgresql/*/bin/{name}"))
-    path = shutil.which(name) or (found[-1] if found else None)
-    if not path:
-        sys.exit(f"{name} isn't installed; it comes with PostgreSQL's client (Debian: postgresql-client).")
-    return path
-
-
-def query(address, text):
-    ran = subprocess.run([program("psql"), "-qXAt", address, "-c", text], check=True, stdout=subprocess.PIPE, text=True)
-    return ran.stdout.splitlines()
 
 
 class Server:

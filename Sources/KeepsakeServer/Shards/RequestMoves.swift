@@ -3,8 +3,8 @@ import HTTPTypes
 import KeepsakeReplication
 import Synchronization
 
-/// Which containers requests of this server have moved lately. A move may copy gigabytes, and whoever has two accounts
-/// could ask for one after the other.
+/// Which containers requests of this server have moved lately. A move may copy gigabytes, and a person with two
+/// accounts could ask for one after the other.
 final class RequestMoves: Sendable {
   private static let pause = Duration.seconds(60)
   private static let remembered = 10_000

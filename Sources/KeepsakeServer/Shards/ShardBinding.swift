@@ -61,7 +61,7 @@ struct ShardBinding: Hashable, Sendable {
     guard found.name == name else {
       throw ServerError(.configuration, "The database that is named as the shard \(name) is the shard \(found.name).")
     }
-    // Each time: whoever has entered it may have ended before this.
+    // At each start: the server that entered the shard may have ended before this.
     _ = try await pool.runUntilDone([refusingOlder])
     // They share folders and buckets, which know the cloud by this number.
     guard try await ContentPlaces.number(pool, ifNone: cloud.contents) == cloud.contents else {

@@ -162,7 +162,7 @@ struct ShardMover: Sendable {
   private static func fencing(_ container: ContainerID, _ generation: Int64) -> [PostgreSQLStatement] {
     let id: [PostgreSQLValue] = [.bytes(container.bytes)]
     return [
-      // First, so that whoever has a container's turn is before this or after it.
+      // First, so that every other change of the container is before this or after it.
       ShardCopy.taking(container, generation),
       PostgreSQLStatement("UPDATE container SET revision = -revision - 1 WHERE id = $1 AND revision >= 0", id),
       // Else it has a place, and nothing there yet; or was fenced by a move that ended.

@@ -78,7 +78,7 @@ extension ShardedStorage {
     do {
       try await ShardCopy.take(container, found.generation, and: [removal], in: storage)
     } catch is ShardMover.Overtaken {
-      // Whoever has moved the player on, or has deleted everything, has removed what was left.
+      // Another move, or a deletion, has removed what was left.
     }
     await storage.refreshAtOnce()
   }

@@ -121,7 +121,7 @@ extension ShardedStorage {
       try await forgetDevices(of: concerned)
       deletion = try await at(container) { try await $0.delete(container, now: now, auditing: entry) }
     } catch {
-      // Otherwise it may have been done: whoever looks after what is unfinished sees.
+      // Otherwise it may have been done: the look for what is unfinished finds out.
       if error is SharedLeft { try await directory.setDeleting(false, concerned) }
       throw error
     }
