@@ -16,8 +16,11 @@ struct Placement: Hashable, Sendable {
   /// Whether everything of its player is being deleted.
   var isDeleting: Bool
 
-  /// After this time without a sign of life, a move may be undone.
-  static let leaseMilliseconds: Int64 = 10_000
+  /// After this time without a sign of life, a move may be undone. For as long a player waits whose mover was killed; a
+  /// mover that only stood still loses its work, and nothing else.
+  static let leaseMilliseconds: Int64 = 1_200
+  /// After this time, others do what is left of a move that was decided, or of a deletion.
+  static let remainderMilliseconds: Int64 = 10_000
   /// By home's clock, which is the same one for all servers.
   static let now = "(extract(epoch FROM now()) * 1000)::bigint"
   static let columns =

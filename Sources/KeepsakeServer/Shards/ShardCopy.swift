@@ -17,8 +17,6 @@ struct ShardCopy: Sendable {
   let target: PostgreSQLStorage
   let container: ContainerID
   let generation: Int64
-  /// Called before each transaction, to say that the mover is alive.
-  let alive: @Sendable () async throws -> Void
 
   private var id: PostgreSQLValue { .bytes(container.bytes) }
 
@@ -84,7 +82,6 @@ struct ShardCopy: Sendable {
   ///
   /// - Returns: The digests of what was read, by table.
   func copy() async throws -> [String: ContentHash] {
-    try await alive()
     try await copyContainer()
     var digests: [String: ContentHash] = [:]
     var batch: [PostgreSQLStatement] = []
@@ -129,7 +126,8 @@ struct ShardCopy: Sendable {
   }
 
   private func write(_ statements: [PostgreSQLStatement]) async throws {
-    try await alive()
+    // The move may have been undone.
+    try Task.checkCancellation()
     do {
       try await Self.run([Self.holding(container, generation)] + statements, in: target)
     } catch let error as PostgreSQLError where error.state == .uniqueViolation {
@@ -193,7 +191,7 @@ struct ShardCopy: Sendable {
     }
     var found: [String: ContentHash] = [:]
     try await read(ShardTable.all, from: target) { table, page in
-      try await alive()
+      try Task.checkCancellation()
       found[table.name, default: Self.empty].add(page.rows)
     }
     for table in ShardTable.all where found[table.name] != digests[table.name] { throw Self.different(table.name) }

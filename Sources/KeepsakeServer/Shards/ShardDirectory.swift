@@ -97,7 +97,7 @@ final class ShardDirectory: Sendable {
   func unfinished(limit: Int) async throws -> [ContainerID] {
     let limit = PostgreSQLValue.int(Int64(limit))
     func found(_ what: String, since column: String) -> PostgreSQLStatement {
-      let before = "\(Placement.now) - \(Placement.leaseMilliseconds)"
+      let before = "\(Placement.now) - \(Placement.remainderMilliseconds)"
       return PostgreSQLStatement(
         """
         SELECT container FROM placement WHERE \(what) IS NOT NULL AND \(column) < \(before)

@@ -30,6 +30,8 @@ struct ShardMover: Sendable {
   let shards: [String: PostgreSQLStorage]
   /// After this time every server knows the bans of the database to which a player was moved. Shorter in tests.
   var banPause = Duration.milliseconds(2_500)
+  /// How often it says that it is alive. Longer in tests of one that stands still.
+  var leasePause = Duration.milliseconds(Placement.leaseMilliseconds / 4)
   /// Called after each step.
   var reached: @Sendable (Step) async throws -> Void = { _ in }
 
@@ -93,11 +95,11 @@ struct ShardMover: Sendable {
   private func run(_ move: Move) async throws {
     do {
       try await reached(.begun)
-      let lease = Lease(directory: directory, family: move.family, generation: move.generation)
-      try await fence(move)
-      try await reached(.fenced)
-      try await lease.renew()
-      try await copy(move, lease)
+      try await whileLeased(move) {
+        try await fence(move)
+        try await reached(.fenced)
+        try await copy(move)
+      }
       try await decide(move)
     } catch let error where !(error is Killed) {
       await giveUp(move)
@@ -174,11 +176,30 @@ struct ShardMover: Sendable {
     ] + PostgreSQLTransaction.refusingDeleted(container.deletedMark)
   }
 
-  private func copy(_ move: Move, _ lease: Lease) async throws {
+  /// Does `body`, and says all the time that its mover is alive.
+  ///
+  /// - Throws: `Overtaken` if others have undone the move, which didn't hear of this one for too long.
+  private func whileLeased(_ move: Move, _ body: @escaping @Sendable () async throws -> Void) async throws {
+    try await withThrowingTaskGroup(of: Bool.self) { group in
+      group.addTask {
+        while true {
+          try await Task.sleep(for: leasePause)
+          try await directory.renew(move.family, move.generation)
+        }
+      }
+      group.addTask {
+        try await body()
+        return true
+      }
+      defer { group.cancelAll() }
+      _ = try await group.next()
+    }
+  }
+
+  private func copy(_ move: Move) async throws {
     for container in move.family {
       let copy = ShardCopy(
-        source: move.from, target: move.to, container: container, generation: move.generation
-      ) { try await lease.renew() }
+        source: move.from, target: move.to, container: container, generation: move.generation)
       var digests = try await copy.copy()
       try await reached(.copied)
       do {
@@ -189,7 +210,6 @@ struct ShardMover: Sendable {
         try await copy.verify(digests)
       }
     }
-    try await lease.renew()
     try await reached(.verified)
   }
 
@@ -281,24 +301,6 @@ struct ShardMover: Sendable {
       container, generation,
       and: [PostgreSQLStatement("UPDATE container SET revision = -revision WHERE id = $1 AND revision < 0", id)],
       in: storage)
-  }
-}
-
-/// Says now and then that a mover is alive.
-private actor Lease {
-  let directory: ShardDirectory
-  let family: [ContainerID]
-  let generation: Int64
-  private var renewed = ContinuousClock.now
-
-  init(directory: ShardDirectory, family: [ContainerID], generation: Int64) {
-    (self.directory, self.family, self.generation) = (directory, family, generation)
-  }
-
-  func renew() async throws {
-    guard ContinuousClock.now - renewed > .seconds(2) else { return }
-    try await directory.renew(family, generation)
-    renewed = .now
   }
 }
 #endif

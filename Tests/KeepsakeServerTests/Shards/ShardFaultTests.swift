@@ -130,6 +130,7 @@ struct ShardFaultTests {
       let address = try #require(lab.addresses[ShardBinding.home])
       let isDeleted = Shared(false)
       var mover = one.mover
+      mover.leasePause = .seconds(3_600)
       mover.reached = { reached in
         guard reached == step, !isDeleted.value else { return }
         isDeleted.value = true

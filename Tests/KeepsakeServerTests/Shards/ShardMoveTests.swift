@@ -180,6 +180,7 @@ struct ShardMoveTests {
       let from = try await one.directory.shard(of: container)
       let isFirst = Shared(true)
       var mover = one.mover
+      mover.leasePause = .seconds(3_600)
       let address = try #require(lab.addresses[ShardBinding.home])
       mover.reached = { reached in
         guard reached == step, isFirst.value else { return }
@@ -201,6 +202,35 @@ struct ShardMoveTests {
       try lab.abandonMoves()
       try await one.lookAfter()
       #expect(try await rows(of: container, in: #require(one.shards[from])).isEmpty)
+    }
+  }
+
+  @Test("a move isn't undone as long as its mover is alive, however long it takes for a step")
+  func slow() async throws {
+    try await ShardLab.with { lab in
+      let container = self.container
+      let (one, other) = (try await lab.server(), try await lab.server())
+      try await one.addGem(to: container, mark: 1)
+      let from = try await one.directory.shard(of: container)
+      var mover = one.mover
+      mover.leasePause = .milliseconds(10)
+      let address = try #require(lab.addresses[ShardBinding.home])
+      let tries = Shared(0)
+      mover.reached = { reached in
+        guard reached == .fenced else { return }
+        tries.value += 1
+        let connection = try PostgreSQLConnection(TestDatabase.settings(address))
+        // As if it had taken long; the mover says again that it is alive.
+        _ = try connection.run([PostgreSQLStatement("UPDATE placement SET since = 0")])
+        for _ in 0..<2_000 where try await other.directory.placement(of: container)?.isAbandoned == true {
+          try await Task.sleep(for: .milliseconds(5))
+        }
+        let error = await #expect(throws: APIError.self) { try await other.mover.settle(container, cleans: true) }
+        #expect(error?.code == .busy)
+      }
+      #expect(try await mover.move(familyOf: container, to: self.other(than: from)) == [container])
+      #expect(tries.value == 1)
+      #expect(try await other.gems(of: container) == 1)
     }
   }
 
