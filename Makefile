@@ -4,7 +4,8 @@ comma := ,
 # The server and the command stand behind the trait Cloud; one build folder serves the demo and the tests.
 # Storage in PostgreSQL is built where its client library is.
 LIBPQ := $(wildcard /usr/include/postgresql/libpq-fe.h /usr/include/libpq-fe.h)
-export TRAITS := --traits Cloud$(if $(LIBPQ),$(comma)PostgreSQL)
+# Before them, what else every build is given (BUILD_FLAGS).
+export TRAITS := $(BUILD_FLAGS) --traits Cloud$(if $(LIBPQ),$(comma)PostgreSQL)
 KEEPSAKE = .build/debug/keepsake
 
 .PHONY: help demo space dead-panic test test-deep damage removals torture power kills money-kills postgres-kills backup-kills stops \
