@@ -7,8 +7,8 @@ package enum PostgreSQLValue: Hashable, Sendable {
   case int(Int64?)
   case bytes(Data?)
   case text(String?)
-  case list([Data]?)
-  case numbers([Int64]?)
+  case list([Data?]?)
+  case numbers([Int64?]?)
 
   /// The type by which the server knows it.
   var type: UInt32 {
@@ -28,7 +28,7 @@ package enum PostgreSQLValue: Hashable, Sendable {
     case .bytes(let data): data
     case .text(let text): text.map { Data($0.utf8) }
     case .list(let items): items.map { Self.array(of: $0, type: 17) }
-    case .numbers(let numbers): numbers.map { Self.array(of: $0.map { Self.bigEndian($0) }, type: 20) }
+    case .numbers(let numbers): numbers.map { Self.array(of: $0.map { $0.map { Self.bigEndian($0) } }, type: 20) }
     }
   }
 
@@ -37,7 +37,7 @@ package enum PostgreSQLValue: Hashable, Sendable {
     case .int: 8
     case .bytes(let data): data?.count ?? 0
     case .text(let text): text?.utf8.count ?? 0
-    case .list(let items): items?.reduce(0) { $0 + 4 + $1.count } ?? 0
+    case .list(let items): items?.reduce(0) { $0 + 4 + ($1?.count ?? 0) } ?? 0
     case .numbers(let numbers): 12 * (numbers?.count ?? 0)
     }
   }
@@ -47,11 +47,15 @@ package enum PostgreSQLValue: Hashable, Sendable {
   }
 
   /// An array as the server takes it: the number of dimensions, a flag for nulls, the type; the length and the first
-  /// index of its one dimension; the items, each after its length. An empty one has no dimension.
-  private static func array(of items: [Data], type: Int32) -> Data {
+  /// index of its one dimension; the items, each after its length, which is -1 for null. An empty one has no dimension.
+  private static func array(of items: [Data?], type: Int32) -> Data {
     var bytes = Data()
-    for word in items.isEmpty ? [0, 0, type] : [1, 0, type, Int32(items.count), 1] { bytes += bigEndian(word) }
-    for item in items { bytes += bigEndian(Int32(item.count)) + item }
+    let hasNull: Int32 = items.contains(nil) ? 1 : 0
+    for word in items.isEmpty ? [0, 0, type] : [1, hasNull, type, Int32(items.count), 1] { bytes += bigEndian(word) }
+    for item in items {
+      bytes += bigEndian(item.map { Int32($0.count) } ?? -1)
+      if let item { bytes += item }
+    }
     return bytes
   }
 }

@@ -89,7 +89,7 @@ struct ShardCopy: Sendable {
     try await read(ShardTable.all.reversed(), from: source) { table, page in
       digests[table.name, default: Self.empty].add(page.rows)
       batch.append(table.removal(of: container.bytes, after: page.lower, through: page.upper))
-      for row in page.rows { batch.append(try table.insertion(of: row, container.bytes)) }
+      if !page.rows.rows.isEmpty { batch.append(try table.insertion(of: page.rows, container.bytes)) }
       bytes += page.rows.rows.reduce(0) { $0 + $1.reduce(0) { $0 + ($1?.count ?? 0) } }
       guard bytes > Self.bytesAtOnce || batch.count > Self.statementsAtOnce else { return }
       try await write(batch)

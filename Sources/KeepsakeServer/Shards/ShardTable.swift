@@ -19,6 +19,8 @@ struct ShardTable: Sendable {
   var unique: [String]
   /// How many rows are read at a time.
   var pageRows = 256
+  /// The column of bytes whose rows may be large: of those, about a megabyte is read at a time.
+  var bulk: String?
   /// Which rows are moved; all if it is empty.
   var filter = ""
   /// Whether home has a row of each container in the cloud, so that two players can't have the same.
@@ -48,7 +50,7 @@ struct ShardTable: Sendable {
   /// In the order in which they are removed: as long as a content is there, so must its bytes be.
   static let all: [ShardTable] = [
     ShardTable("content_part", "name number# stored# bytes", key: "name number").with {
-      $0.pageRows = 8
+      $0.bulk = "bytes"
       $0.filter = """
         name IN (SELECT object.name FROM content_object AS object
         WHERE object.container = content_part.container AND object.\(named) AND object.place = 'rows'::bytea)
@@ -57,13 +59,13 @@ struct ShardTable: Sendable {
     ShardTable("content_object", "name place size# taken#", key: "name").with { $0.filter = named },
     ShardTable(
       "content", "hash length# base leans# file size# taken# suspect# holders# leaning# bytes", key: "hash"
-    ).with { $0.pageRows = 8 },
+    ).with { $0.bulk = "bytes" },
     ShardTable("cell", "collection key seq# mark# state", key: "collection key"),
     ShardTable("version", "id seq# mark# accepted# holds# head# slot record", key: "id"),
     ShardTable("covered", "id pruned#", key: "id"),
     ShardTable("mark", "seq# mark#", key: "seq"),
     ShardTable("past_position", "milliseconds# seq# devices", key: "milliseconds"),
-    ShardTable("offer_part", "offer number# size# touched# items", key: "offer number").with { $0.pageRows = 16 },
+    ShardTable("offer_part", "offer number# size# touched# items", key: "offer number").with { $0.bulk = "items" },
     ShardTable("device", "id player app name created# seen# set_back", key: "id"),
     ShardTable("reached", "device seq#", key: "device"),
     ShardTable("device_chain", "device chain", key: "device chain"),
@@ -91,19 +93,29 @@ struct ShardTable: Sendable {
     },
   ]
 
+  private static let bulkBytes = 1 << 20
+
   // MARK: Statements
 
-  /// Reads a page of a container's rows, behind a key.
+  /// Reads a page of a container's rows, behind a key. Every round trip counts: the player waits meanwhile.
   func page(of container: Data, after key: [PostgreSQLValue]?) -> PostgreSQLStatement {
     var conditions = ["\(owner) = $1"]
     if !filter.isEmpty { conditions.append(filter) }
     if key != nil { conditions.append("(\(list(self.key))) > (\(Self.parameters(self.key.count, from: 2)))") }
     let order = self.key.isEmpty ? "" : " ORDER BY \(list(self.key))"
+    let names = list(columns.map(\.name))
+    let values = [.bytes(container)] + (key ?? [])
+    func rows(_ more: String = "") -> String {
+      "SELECT \(names)\(more) FROM \(name) WHERE \(conditions.joined(separator: " AND "))\(order) LIMIT \(pageRows)"
+    }
+    guard let bulk else { return PostgreSQLStatement(rows(), values) }
     return PostgreSQLStatement(
       """
-      SELECT \(list(columns.map(\.name))) FROM \(name) WHERE \(conditions.joined(separator: " AND "))\(order) \
-      LIMIT \(pageRows)
-      """, [.bytes(container)] + (key ?? []))
+      SELECT \(names) FROM (
+        SELECT *, sum(row_bytes) OVER (\(order.dropFirst())) - row_bytes AS bytes_before
+        FROM (\(rows(", coalesce(octet_length(\(bulk)), 0) AS row_bytes"))) AS page
+      ) AS measured WHERE bytes_before < \(Self.bulkBytes)\(order)
+      """, values)
   }
 
   /// Removes what a page takes the place of: everything between two keys.
@@ -120,14 +132,18 @@ struct ShardTable: Sendable {
     return PostgreSQLStatement("DELETE FROM \(name) WHERE \(conditions.joined(separator: " AND "))", values)
   }
 
-  /// Writes a row. One that another player has by now, of those that home has for all, stays that player's.
-  func insertion(of row: PostgreSQLRow, _ container: Data) throws -> PostgreSQLStatement {
-    PostgreSQLStatement(
+  /// Writes a page of rows. One that another player has by now, of those that home has for all, stays that player's.
+  func insertion(of page: PostgreSQLRows, _ container: Data) throws -> PostgreSQLStatement {
+    let rows = Array(page)
+    let values = try columns.enumerated().map { index, column -> PostgreSQLValue in
+      column.isNumber
+        ? .numbers(try rows.map { try $0.optionalInt(index) }) : .list(try rows.map { try $0.optionalBytes(index) })
+    }
+    return PostgreSQLStatement(
       """
       INSERT INTO \(name) (\(list([owner] + columns.map(\.name)))) \
-      VALUES (\(Self.parameters(columns.count + 1, from: 1))) \
-      ON CONFLICT (\(list(unique))) DO NOTHING
-      """, [.bytes(container)] + (try values(of: row)))
+      SELECT $1, * FROM unnest(\(Self.parameters(columns.count, from: 2))) ON CONFLICT (\(list(unique))) DO NOTHING
+      """, [.bytes(container)] + values)
   }
 
   /// Removes some of a container's rows.
@@ -150,8 +166,10 @@ struct ShardTable: Sendable {
 
   /// Returns the key with which a page ends; nil if no further one follows.
   func end(of page: PostgreSQLRows) throws -> [PostgreSQLValue]? {
-    guard !key.isEmpty, page.rows.count == pageRows, let last = page.last else { return nil }
-    return try key(of: last)
+    guard !key.isEmpty, let last = page.last else { return nil }
+    let bulk = bulk.flatMap { name in columns.firstIndex { $0.name == name } }
+    let bytes = bulk.map { index in page.rows.reduce(0) { $0 + ($1[index]?.count ?? 0) } } ?? 0
+    return page.rows.count == pageRows || bytes >= Self.bulkBytes ? try key(of: last) : nil
   }
 
   private func values(of row: PostgreSQLRow) throws -> [PostgreSQLValue] {

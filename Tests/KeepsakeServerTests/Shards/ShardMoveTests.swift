@@ -52,6 +52,10 @@ struct ShardMoveTests {
           // The others of a family would be looked for.
           case ("shared", "container"), ("shared_device", "parent"): (column.name, .bytes(container.bytes))
           case (_, "expires"), (_, "touched"): (column.name, .int(.max))
+          // Some pages end for their bytes.
+          case (_, table.bulk) where number % 100 == 7: (column.name, .bytes(Data(repeating: 7, count: 400_000)))
+          case ("content", "base") where number % 3 == 0: (column.name, .bytes(nil))
+          case ("version", "accepted") where number % 3 == 0: (column.name, .int(nil))
           case _ where column.isNumber: (column.name, .int(Int64(number) - 3))
           case _: (column.name, .name(TestNumber.text(number)))
           }
@@ -82,7 +86,7 @@ struct ShardMoveTests {
       mover.banPause = .zero
       let before = try await rows(of: container, in: #require(server.shards[first]))
       #expect(Set(before.keys) == Set(ShardTable.all.map(\.name)))
-      #expect(before["bank_decision"]?.count == 515 && before["content_part"]?.count == 19)
+      for name in ["bank_decision", "content_part", "content"] { #expect(before[name]?.count == 515, "\(name)") }
       for (from, to) in [(first, other(than: first)), (other(than: first), first)] {
         #expect(try await mover.move(familyOf: container, to: to) == [container])
         #expect(try await rows(of: container, in: #require(server.shards[to])) == before, "to \(to)")
