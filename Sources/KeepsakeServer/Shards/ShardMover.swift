@@ -184,7 +184,7 @@ struct ShardMover: Sendable {
       group.addTask {
         while true {
           try await Task.sleep(for: leasePause)
-          try await directory.renew(move.family, move.generation)
+          try await renew(move)
         }
       }
       group.addTask {
@@ -193,6 +193,15 @@ struct ShardMover: Sendable {
       }
       defer { group.cancelAll() }
       _ = try await group.next()
+    }
+  }
+
+  private func renew(_ move: Move) async throws {
+    do {
+      try await directory.renew(move.family, move.generation)
+    } catch let error as PostgreSQLError {
+      // The next one may come in time. Whether the move is still this one's is seen again when it is decided.
+      directory.home.logger.failure("A move's lease can't be renewed now", error)
     }
   }
 

@@ -159,7 +159,7 @@ struct ShardTable: Sendable {
       """, [.bytes(container)])
   }
 
-  private var removedAtOnce: Int { 4 * pageRows }
+  private var removedAtOnce: Int { bulk == nil ? 4 * pageRows : 32 }
 
   /// Whether nothing is left after as many rows were removed.
   func isWhole(removed count: Int) -> Bool { key.isEmpty || count < removedAtOnce }

@@ -218,14 +218,13 @@ struct ShardMoveTests {
       let from = try await one.directory.shard(of: container)
       var mover = one.mover
       mover.leasePause = .milliseconds(10)
-      let address = try #require(lab.addresses[ShardBinding.home])
       let tries = Shared(0)
       mover.reached = { reached in
         guard reached == .fenced else { return }
         tries.value += 1
-        let connection = try PostgreSQLConnection(TestDatabase.settings(address))
+        guard tries.value == 1 else { return }
         // As if it had taken long; the mover says again that it is alive.
-        _ = try connection.run([PostgreSQLStatement("UPDATE placement SET since = 0")])
+        _ = try await other.home.run([PostgreSQLStatement("UPDATE placement SET since = 0")])
         for _ in 0..<2_000 where try await other.directory.placement(of: container)?.isAbandoned == true {
           try await Task.sleep(for: .milliseconds(5))
         }
@@ -235,6 +234,60 @@ struct ShardMoveTests {
       #expect(try await mover.move(familyOf: container, to: self.other(than: from)) == [container])
       #expect(tries.value == 1)
       #expect(try await other.gems(of: container) == 1)
+    }
+  }
+
+  @Test("a mover whose move is undone hears of it while it works, and begins anew")
+  func undone() async throws {
+    try await ShardLab.with { lab in
+      let container = self.container
+      let (one, other) = (try await lab.server(), try await lab.server())
+      try await one.addGem(to: container, mark: 1)
+      let from = try await one.directory.shard(of: container)
+      var mover = one.mover
+      mover.leasePause = .milliseconds(10)
+      let tries = Shared(0)
+      mover.reached = { reached in
+        guard reached == .fenced else { return }
+        tries.value += 1
+        guard tries.value == 1 else { return }
+        let placement = try #require(try await other.directory.placement(of: container))
+        #expect(try await other.directory.undo(container, placement.generation))
+        for _ in 0..<2_000 where !Task.isCancelled { try? await Task.sleep(for: .milliseconds(5)) }
+        #expect(Task.isCancelled)
+      }
+      #expect(try await mover.move(familyOf: container, to: self.other(than: from)) == [container])
+      #expect(tries.value == 2)
+      #expect(try await other.gems(of: container) == 1)
+    }
+  }
+
+  @Test("a container that comes to be shared with a player while a move begins is moved, too")
+  func newMember() async throws {
+    try await ShardLab.with { lab in
+      let (container, joining) = (self.container, Self.container(2))
+      let server = try await lab.server()
+      for one in [container, joining] {
+        try await server.addGem(to: one, mark: 1)
+        _ = try await server.mover.move(familyOf: one, to: ShardBinding.home)
+      }
+      let address = try #require(lab.addresses[ShardBinding.home])
+      let tries = Shared(0)
+      var mover = server.mover
+      mover.reached = { reached in
+        guard reached == .begun else { return }
+        tries.value += 1
+        guard tries.value == 1 else { return }
+        let connection = try PostgreSQLConnection(TestDatabase.settings(address))
+        _ = try connection.run([
+          PostgreSQLStatement(
+            "INSERT INTO shared (parent, container, share, player, current) VALUES ($1, $2, $2, $2, 1)",
+            [.bytes(container.bytes), .bytes(joining.bytes)])
+        ])
+      }
+      #expect(try await mover.move(familyOf: container, to: "two") == [container, joining])
+      #expect(tries.value == 2)
+      for one in [container, joining] { #expect(try await server.directory.shard(of: one) == "two") }
     }
   }
 
