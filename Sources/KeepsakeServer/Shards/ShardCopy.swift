@@ -108,19 +108,22 @@ struct ShardCopy: Sendable {
     var upper: [PostgreSQLValue]?
   }
 
-  /// Reads all rows, of each table a page at a time. The first ones are read together: most players have no others.
+  /// Reads all rows, of each table a page at a time, those of all tables together: most players have no second page.
+  /// Parts of contents come last, since only their objects say which ones count.
   private func read(
     _ tables: [ShardTable], from storage: PostgreSQLStorage, _ body: (ShardTable, Page) async throws -> Void
   ) async throws {
-    let id = container.bytes
-    let first = try await storage.read(tables.map { $0.page(of: id, after: nil) })
-    for (table, rows) in zip(tables, first) {
-      var page = Page(rows: rows, upper: try table.end(of: rows))
-      try await body(table, page)
-      while let lower = page.upper {
-        let rows = try await storage.read([table.page(of: id, after: lower)])[0]
-        page = Page(rows: rows, lower: lower, upper: try table.end(of: rows))
-        try await body(table, page)
+    for together in [tables.filter { $0.name != "content_part" }, tables.filter { $0.name == "content_part" }] {
+      var open = together.map { (table: $0, lower: [PostgreSQLValue]?.none) }
+      while !open.isEmpty {
+        let answers = try await storage.read(open.map { $0.table.page(of: container.bytes, after: $0.lower) })
+        var further: [(table: ShardTable, lower: [PostgreSQLValue]?)] = []
+        for (now, rows) in zip(open, answers) {
+          let page = Page(rows: rows, lower: now.lower, upper: try now.table.end(of: rows))
+          try await body(now.table, page)
+          if let upper = page.upper { further.append((now.table, upper)) }
+        }
+        open = further
       }
     }
   }

@@ -293,13 +293,20 @@ final class ShardDirectory: Sendable {
   ///
   /// - Throws: `Overtaken` if the move was undone.
   func decide(_ family: [ContainerID], from shard: String, to target: String, _ generation: Int64) async throws {
-    try await home.transaction { transaction in
-      let decided = try transaction.run(
-        """
+    let statement = PostgreSQLStatement(
+      """
+      WITH decided AS (
         UPDATE placement SET shard = $3, moving_to = NULL, left_at = $2, since = \(Placement.now)
-        WHERE container = ANY($1) AND shard = $2 AND generation = $4 AND moving_to = $3
-        """, [.list(family.map(\.bytes)), .name(shard), .name(target), .int(generation)])
-      guard decided.count == family.count else { throw ShardMover.Overtaken() }
+        WHERE container = ANY($1) AND shard = $2 AND generation = $4 AND moving_to = $3 RETURNING 1
+      ) SELECT 1 / (CASE WHEN count(*) = $5 THEN 1 ELSE 0 END) FROM decided
+      """,
+      [
+        .list(family.map(\.bytes)), .name(shard), .name(target), .int(generation), .int(Int64(family.count)),
+      ])
+    do {
+      _ = try await home.run([statement])
+    } catch let error as PostgreSQLError where error.state == .divisionByZero {
+      throw ShardMover.Overtaken()
     }
     for container in family { remember(container, target) }
   }

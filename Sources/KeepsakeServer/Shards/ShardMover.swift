@@ -16,10 +16,8 @@ struct ShardMover: Sendable {
   enum Step: CaseIterable, Sendable {
     case begun, fenced, copied, verified, decided, live, removed
   }
-  /// Somebody else has undone a move, or has taken it over.
+  /// Somebody else has undone a move, or has taken it over, or the family has another member by now.
   struct Overtaken: Error {}
-  /// The family has another member by now.
-  private struct Changed: Error {}
   /// Ends a move as if its process had been killed. Thrown by tests.
   struct Killed: Error {}
 
@@ -71,7 +69,6 @@ struct ShardMover: Sendable {
         let moved = Move(family: family, from: source, to: target, names: (from, name), generation: generation)
         try await run(moved)
         return family
-      } catch is Changed {
       } catch is ShardDirectory.Unready {
       } catch is Overtaken {
       } catch is NotHere {
@@ -143,23 +140,29 @@ struct ShardMover: Sendable {
     }
   }
 
-  /// Fences a family in the database that it leaves, in one transaction, as long as it is as it was.
+  /// Fences a family in the database that it leaves, as long as it is as it was. Together with what follows until it is
+  /// live again, this is how long its players wait: each round trip counts.
   private func fence(_ move: Move) async throws {
+    let statements = move.family.flatMap { Self.fencing($0, move.generation) } + [Self.closing(move.family)]
     do {
-      try await move.from.transaction { transaction in
-        for start in stride(from: 0, to: move.family.count, by: Self.fencedAtOnce) {
-          let some = move.family[start..<min(start + Self.fencedAtOnce, move.family.count)]
-          _ = try transaction.run(some.flatMap { Self.fencing($0, move.generation) })
-        }
-        let family = try Self.family(of: move.family, limit: Self.largestFamily) { try transaction.run([$0])[0] }
-        guard family == Set(move.family) else { throw Changed() }
-      }
+      _ = try await move.from.run(statements)
     } catch let error as PostgreSQLError where error.state == .divisionByZero {
       throw Overtaken()
     }
   }
 
-  private static let fencedAtOnce = 100
+  /// Fails with a division by zero if somebody else shares something with one of a family by now.
+  private static func closing(_ family: [ContainerID]) -> PostgreSQLStatement {
+    let others = ["shared", "shared_device"].map {
+      """
+      EXISTS (SELECT 1 FROM \($0) WHERE (parent = ANY($1) OR container = ANY($1))
+      AND NOT (parent = ANY($1) AND container = ANY($1)))
+      """
+    }
+    return PostgreSQLStatement(
+      "SELECT 1 / (CASE WHEN \(others.joined(separator: " OR ")) THEN 0 ELSE 1 END)",
+      [.list(family.map(\.bytes))])
+  }
 
   private static func fencing(_ container: ContainerID, _ generation: Int64) -> [PostgreSQLStatement] {
     let id: [PostgreSQLValue] = [.bytes(container.bytes)]
@@ -300,16 +303,19 @@ struct ShardMover: Sendable {
   /// - Throws: `ServerError` with `damaged` if the directory is older than the database; `Overtaken`.
   func enliven(_ container: ContainerID, at storage: PostgreSQLStorage, _ generation: Int64) async throws {
     let id: [PostgreSQLValue] = [.bytes(container.bytes)]
-    let newest = PostgreSQLStatement("SELECT generation FROM fence WHERE container = $1", id)
-    if let found = try await storage.read([newest])[0].first?.int(0), found > generation {
-      guard let now = try await directory.placement(of: container), now.generation < found else { throw Overtaken() }
+    do {
+      try await ShardCopy.take(
+        container, generation,
+        and: [PostgreSQLStatement("UPDATE container SET revision = -revision WHERE id = $1 AND revision < 0", id)],
+        in: storage)
+    } catch let overtaken as Overtaken {
+      let newest = PostgreSQLStatement("SELECT generation FROM fence WHERE container = $1", id)
+      guard let found = try await storage.read([newest])[0].first?.int(0), found > generation,
+        let now = try await directory.placement(of: container), now.generation < found
+      else { throw overtaken }
       throw ServerError(
         .damaged, "The directory of home is older than a shard: it was set back to a backup. A player can't be found.")
     }
-    try await ShardCopy.take(
-      container, generation,
-      and: [PostgreSQLStatement("UPDATE container SET revision = -revision WHERE id = $1 AND revision < 0", id)],
-      in: storage)
   }
 }
 #endif

@@ -19,7 +19,7 @@ struct ShardTable: Sendable {
   var unique: [String]
   /// How many rows are read at a time.
   var pageRows = 256
-  /// The column of bytes whose rows may be large: of those, about a megabyte is read at a time.
+  /// The column of bytes whose rows may be large: of those, some 4 MiB are read at a time.
   var bulk: String?
   /// Which rows are moved; all if it is empty.
   var filter = ""
@@ -93,7 +93,7 @@ struct ShardTable: Sendable {
     },
   ]
 
-  private static let bulkBytes = 1 << 20
+  private static let bulkBytes = 4 << 20
 
   // MARK: Statements
 

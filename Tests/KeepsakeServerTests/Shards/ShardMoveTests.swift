@@ -53,7 +53,7 @@ struct ShardMoveTests {
           case ("shared", "container"), ("shared_device", "parent"): (column.name, .bytes(container.bytes))
           case (_, "expires"), (_, "touched"): (column.name, .int(.max))
           // Some pages end for their bytes.
-          case (_, table.bulk) where number % 100 == 7: (column.name, .bytes(Data(repeating: 7, count: 400_000)))
+          case (_, table.bulk) where number % 100 == 7: (column.name, .bytes(Data(repeating: 7, count: 1_500_000)))
           case ("content", "base") where number % 3 == 0: (column.name, .bytes(nil))
           case ("version", "accepted") where number % 3 == 0: (column.name, .int(nil))
           case _ where column.isNumber: (column.name, .int(Int64(number) - 3))
