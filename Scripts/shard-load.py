@@ -3,7 +3,7 @@
 
     swift build --traits Cloud,PostgreSQL -c release --product keepsake
     Scripts/with-postgres.sh Scripts/shard-load.py .build/release/keepsake [--players 1000] [--devices 64]
-        [--seconds 60] [--json]
+        [--seconds 60] [--think 500] [--json]
 
 The players are made by loads of a few seconds each. Then devices play, half of them at each server, while everybody is
 moved to the second database by a command that is killed (kill -9) in the middle and run again, and then back to the
@@ -44,10 +44,10 @@ class Server:
         return self.process.wait(timeout=120)
 
 
-def load(options, server, devices, seconds):
+def load(options, server, devices, seconds, think):
     return subprocess.Popen(
         [options.keepsake, "load", "--url", server.hello["url"], "--app-key", server.hello["appKey"],
-         "--devices", str(devices), "--size", "1K,20K", "--seconds", str(seconds), "--json"],
+         "--devices", str(devices), "--size", "1K,20K", "--seconds", str(seconds), "--think", str(think), "--json"],
         stdout=subprocess.PIPE, text=True)
 
 
@@ -85,7 +85,7 @@ def run(options, folder, addresses):
     made = 0
     while made < options.players:
         count = min(AT_ONCE, options.players - made)
-        filling = load(options, first, count, 4)
+        filling = load(options, first, count, 4, 0)
         filling.communicate()
         if filling.returncode:
             sys.exit("The players can't be made.")
@@ -93,7 +93,7 @@ def run(options, folder, addresses):
         print(f"{made} players", file=sys.stderr)
     idle = living(home) | living(two)
     before, twice = rows(addresses)
-    playing = [load(options, server, options.devices // 2, options.seconds) for server in (first, other)]
+    playing = [load(options, server, options.devices // 2, options.seconds, options.think) for server in (first, other)]
     time.sleep(2)
 
     def move(source, target):
@@ -174,6 +174,7 @@ def main():
     parser.add_argument("--players", type=int, default=1_000)
     parser.add_argument("--devices", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--think", type=float, default=500, help="the mean pause of a device, in milliseconds")
     parser.add_argument("--json", action="store_true", help="print all figures as JSON")
     options = parser.parse_args()
     if "KEEPSAKE_POSTGRES" not in os.environ:

@@ -70,8 +70,11 @@ struct ServerProcess: Sendable {
     process.environment = ProcessInfo.processInfo.environment.merging(
       [variable: "\(port)\n\(data.path)\n\(note.path)\n\(quota.map(String.init) ?? noQuota)"], uniquingKeysWith: { $1 })
     process.environment?[databaseVariable] = database
-    process.standardOutput = FileHandle.nullDevice
-    process.standardError = FileHandle.nullDevice
+    // Why it ended, if it couldn't start.
+    let said = note.appendingPathExtension("log")
+    try Data().write(to: said)
+    let output = try FileHandle(forWritingTo: said)
+    (process.standardOutput, process.standardError) = (output, output)
     let (stream, continuation) = AsyncStream<Process.TerminationReason>.makeStream()
     process.terminationHandler = {
       continuation.yield($0.terminationStatus == 0 ? $0.terminationReason : .uncaughtSignal)
@@ -83,6 +86,7 @@ struct ServerProcess: Sendable {
       try await until("the server's process listens") {
         FileManager.default.fileExists(atPath: note.path) || !process.isRunning
       }
+      try #require(FileManager.default.fileExists(atPath: note.path), Comment(rawValue: try Self.end(of: said)))
       let ports = try String(contentsOf: note, encoding: .utf8).split(separator: " ").compactMap { Int($0) }
       return ServerProcess(
         port: try #require(ports.first), metricsPort: try #require(ports.last), process: process, ended: ended)
@@ -90,6 +94,10 @@ struct ServerProcess: Sendable {
       process.terminate()
       throw error
     }
+  }
+
+  private static func end(of file: URL) throws -> String {
+    String(decoding: try Data(contentsOf: file).suffix(4_000), as: UTF8.self)
   }
 
   /// Kills the process, whatever it is doing; returns when it has ended.
