@@ -86,7 +86,7 @@ struct ServerProcess: Sendable {
       try await until("the server's process listens") {
         FileManager.default.fileExists(atPath: note.path) || !process.isRunning
       }
-      try #require(FileManager.default.fileExists(atPath: note.path), Comment(rawValue: try Self.end(of: said)))
+      try #require(FileManager.default.fileExists(atPath: note.path), Comment(rawValue: Self.end(of: said)))
       let ports = try String(contentsOf: note, encoding: .utf8).split(separator: " ").compactMap { Int($0) }
       return ServerProcess(
         port: try #require(ports.first), metricsPort: try #require(ports.last), process: process, ended: ended)
@@ -96,8 +96,8 @@ struct ServerProcess: Sendable {
     }
   }
 
-  private static func end(of file: URL) throws -> String {
-    String(decoding: try Data(contentsOf: file).suffix(4_000), as: UTF8.self)
+  private static func end(of file: URL) -> String {
+    String(decoding: FileManager.default.contents(atPath: file.path)?.suffix(4_000) ?? Data(), as: UTF8.self)
   }
 
   /// Kills the process, whatever it is doing; returns when it has ended.
