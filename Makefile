@@ -1,5 +1,8 @@
 # The few commands that a newcomer needs. `make demo` and `make test` install what a fresh Debian or Ubuntu lacks.
 SWIFT ?= swift
+# Without this, the order of the traits, and with it that of the compiler's options, is another one in every other build,
+# which then compiles all of this package anew.
+SWIFT_BUILD = env SWIFT_DETERMINISTIC_HASHING=1 $(SWIFT) build
 comma := ,
 # The server and the command stand behind the trait Cloud; one build folder serves the demo and the tests.
 # Storage in PostgreSQL is built where its client library is.
@@ -45,14 +48,14 @@ prepare:
 	@Scripts/prepare.sh
 
 build: prepare
-	@Scripts/stage.sh "build" $(SWIFT) build $(TRAITS) --build-tests
+	@Scripts/stage.sh "build" $(SWIFT_BUILD) $(TRAITS) --build-tests
 
 demo: prepare
-	@Scripts/stage.sh "build the command" $(SWIFT) build $(TRAITS) --product keepsake
+	@Scripts/stage.sh "build the command" $(SWIFT_BUILD) $(TRAITS) --product keepsake
 	@$(KEEPSAKE) demo $(DEMO_FLAGS)
 
 space: prepare
-	@$(SWIFT) build $(TRAITS) --product Space
+	@$(SWIFT_BUILD) $(TRAITS) --product Space
 	@.build/debug/Space $(SPACE_FLAGS)
 
 test: build
@@ -69,7 +72,7 @@ removals: build
 	@KEEPSAKE_REMOVALS=$(or $(COUNT),1000) $(SWIFT) test $(TRAITS) --skip-build --filter RemovedFolderTests
 
 torture: prepare
-	@$(SWIFT) build $(TRAITS) --product keepsake
+	@$(SWIFT_BUILD) $(TRAITS) --product keepsake
 	@python3 Scripts/sync-torture.py --keepsake $(KEEPSAKE) --kills 200
 
 power: build
@@ -89,7 +92,7 @@ backup-kills: build
 	@KEEPSAKE_BACKUP_KILLS=$(or $(KILLS),100) $(SWIFT) test $(TRAITS) --skip-build --filter BackupKillTests
 
 stops: prepare
-	@$(SWIFT) build $(TRAITS) --product Space
+	@$(SWIFT_BUILD) $(TRAITS) --product Space
 	@python3 Scripts/autosave-stops.py --space .build/debug/Space --count $(or $(COUNT),100) $(if $(WRITE),--write)
 
 fuzz: prepare
@@ -112,7 +115,7 @@ shuffle: build
 	@KEEPSAKE_FOLDER_ROUNDS=$(or $(ROUNDS),1000) $(SWIFT) test $(TRAITS) --skip-build --filter FolderShuffleTests
 
 soak: prepare
-	@$(SWIFT) build -c release $(TRAITS) --product keepsake
+	@$(SWIFT_BUILD) -c release $(TRAITS) --product keepsake
 	@.build/release/keepsake simulate --seeds $(or $(SEEDS),200000) --from $(or $(FROM),1)
 
 accounts: prepare
@@ -122,20 +125,20 @@ bench: prepare
 	@Scripts/bench.sh $(BENCH_FLAGS) $(if $(WRITE),--write)
 
 load: prepare
-	@Scripts/stage.sh "build for release" $(SWIFT) build -c release $(TRAITS) --product keepsake
+	@Scripts/stage.sh "build for release" $(SWIFT_BUILD) -c release $(TRAITS) --product keepsake
 	@Scripts/load.sh .build/release/keepsake $(SECONDS)
 	@$(if $(LIBPQ),Scripts/with-postgres.sh python3 Scripts/load-postgres.py .build/release/keepsake)
 
 openapi: prepare
-	@Scripts/stage.sh "build the command" $(SWIFT) build $(TRAITS) --product keepsake
+	@Scripts/stage.sh "build the command" $(SWIFT_BUILD) $(TRAITS) --product keepsake
 	@Scripts/check-openapi.sh $(KEEPSAKE)
 
 operations: prepare
-	@$(SWIFT) build $(TRAITS) --product keepsake
+	@$(SWIFT_BUILD) $(TRAITS) --product keepsake
 	@Scripts/follow-operations.sh $(KEEPSAKE)
 
 dead-panic: prepare
-	@Scripts/stage.sh "build DeadPanic" $(SWIFT) build $(TRAITS) --product DeadPanic
+	@Scripts/stage.sh "build DeadPanic" $(SWIFT_BUILD) $(TRAITS) --product DeadPanic
 	@Scripts/dead-panic.sh
 
 lint:

@@ -91,8 +91,9 @@ first() {
 }
 
 for target in KeepsakeArchive KeepsakeReplication; do
-  # With the traits of the tests, which are in the same build.
-  swift build ${TRAITS:---traits Cloud} --target $target >$out/build.log 2>&1 || { cat $out/build.log >&2; exit 1; }
+  # With the traits of the tests, which are in the same build, and as the Makefile builds.
+  SWIFT_DETERMINISTIC_HASHING=1 swift build ${TRAITS:---traits Cloud} --target $target >$out/build.log 2>&1 ||
+    { cat $out/build.log >&2; exit 1; }
 done
 # The readers of other programs' files are a module of their own, with their targets; the archive is used as it was
 # built, without the objects of files that are gone. The package manager calls a package by its folder.

@@ -188,7 +188,9 @@ def write(tree, mutants):
 
 def build():
     command = ["swift", "build", *TRAITS, "--build-tests"]
-    status = subprocess.run(command, cwd=TREE).returncode
+    # As the Makefile builds.
+    environment = {**os.environ, "SWIFT_DETERMINISTIC_HASHING": "1"}
+    status = subprocess.run(command, cwd=TREE, env=environment).returncode
     if status != 0:
         sys.exit("the build with the mutants failed; a mutant has to be valid code of the same type")
 
