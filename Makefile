@@ -1,7 +1,7 @@
 # The few commands that a newcomer needs. `make demo` and `make test` install what a fresh Debian or Ubuntu lacks.
 SWIFT ?= swift
-# Without this, the order of the traits, and with it that of the compiler's options, is another one in every other build,
-# which then compiles all of this package anew.
+# Without this, the order of the traits, and with it that of the compiler's options, differs from build to build, and
+# every other build compiles all of this package anew.
 SWIFT_BUILD = env SWIFT_DETERMINISTIC_HASHING=1 $(SWIFT) build
 comma := ,
 # The server and the command stand behind the trait Cloud; one build folder serves the demo and the tests.
