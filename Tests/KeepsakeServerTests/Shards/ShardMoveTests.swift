@@ -209,8 +209,13 @@ struct ShardMoveTests {
     }
   }
 
-  @Test("a move isn't undone as long as its mover is alive, however long it takes for a step")
-  func slow() async throws {
+  /// Moves a player by a mover that says each 10 ms that it is alive, and does something once the player is fenced for
+  /// the first time.
+  ///
+  /// - Parameter count: How often the player has to be fenced.
+  private func move(
+    fencing count: Int, _ body: @escaping @Sendable (_ other: ShardedStorage) async throws -> Void
+  ) async throws {
     try await ShardLab.with { lab in
       let container = self.container
       let (one, other) = (try await lab.server(), try await lab.server())
@@ -219,46 +224,39 @@ struct ShardMoveTests {
       var mover = one.mover
       mover.leasePause = .milliseconds(10)
       let tries = Shared(0)
-      mover.reached = { reached in
+      mover.reached = { (reached: ShardMover.Step) async throws -> Void in
         guard reached == .fenced else { return }
         tries.value += 1
-        guard tries.value == 1 else { return }
-        // As if it had taken long; the mover says again that it is alive.
-        _ = try await other.home.run([PostgreSQLStatement("UPDATE placement SET since = 0")])
-        for _ in 0..<2_000 where try await other.directory.placement(of: container)?.isAbandoned == true {
-          try await Task.sleep(for: .milliseconds(5))
-        }
-        let error = await #expect(throws: APIError.self) { try await other.mover.settle(container, cleans: true) }
-        #expect(error?.code == .busy)
+        if tries.value == 1 { try await body(other) }
       }
       #expect(try await mover.move(familyOf: container, to: self.other(than: from)) == [container])
-      #expect(tries.value == 1)
+      #expect(tries.value == count)
       #expect(try await other.gems(of: container) == 1)
+    }
+  }
+
+  @Test("a move isn't undone as long as its mover is alive, however long it takes for a step")
+  func slow() async throws {
+    let container = self.container
+    try await move(fencing: 1) { other in
+      // As if it had taken long; the mover says again that it is alive.
+      _ = try await other.home.run([PostgreSQLStatement("UPDATE placement SET since = 0")])
+      for _ in 0..<2_000 where try await other.directory.placement(of: container)?.isAbandoned == true {
+        try await Task.sleep(for: .milliseconds(5))
+      }
+      let error = await #expect(throws: APIError.self) { try await other.mover.settle(container, cleans: true) }
+      #expect(error?.code == .busy)
     }
   }
 
   @Test("a mover whose move is undone hears of it while it works, and begins anew")
   func undone() async throws {
-    try await ShardLab.with { lab in
-      let container = self.container
-      let (one, other) = (try await lab.server(), try await lab.server())
-      try await one.addGem(to: container, mark: 1)
-      let from = try await one.directory.shard(of: container)
-      var mover = one.mover
-      mover.leasePause = .milliseconds(10)
-      let tries = Shared(0)
-      mover.reached = { reached in
-        guard reached == .fenced else { return }
-        tries.value += 1
-        guard tries.value == 1 else { return }
-        let placement = try #require(try await other.directory.placement(of: container))
-        #expect(try await other.directory.undo(container, placement.generation))
-        for _ in 0..<2_000 where !Task.isCancelled { try? await Task.sleep(for: .milliseconds(5)) }
-        #expect(Task.isCancelled)
-      }
-      #expect(try await mover.move(familyOf: container, to: self.other(than: from)) == [container])
-      #expect(tries.value == 2)
-      #expect(try await other.gems(of: container) == 1)
+    let container = self.container
+    try await move(fencing: 2) { other in
+      let placement = try #require(try await other.directory.placement(of: container))
+      #expect(try await other.directory.undo(container, placement.generation))
+      for _ in 0..<2_000 where !Task.isCancelled { try? await Task.sleep(for: .milliseconds(5)) }
+      #expect(Task.isCancelled)
     }
   }
 
