@@ -64,12 +64,10 @@ struct SyncFigures: Codable {
       var figures = start
       do {
         try await figures.measureConvergence(cloud, other, in: folder.appending(path: "convergence"))
-        if other != nil {
-          result.withLock { $0 = .success(figures) }
-          return done.signal()
+        if other == nil {
+          try await figures.measurePatches(cloud, in: folder.appending(path: "patches"))
+          try await figures.measureAbsences(cloud, in: folder.appending(path: "absences"))
         }
-        try await figures.measurePatches(cloud, in: folder.appending(path: "patches"))
-        try await figures.measureAbsences(cloud, in: folder.appending(path: "absences"))
         result.withLock { $0 = .success(figures) }
       } catch {
         result.withLock { $0 = .failure(error) }
