@@ -16,6 +16,8 @@ package final class PostgreSQLPool: Sendable {
   private struct Job: Sendable {
     var statements: [PostgreSQLStatement]
     var bytes = 0
+    /// It isn't done if more connections than these have been made.
+    var connections: Int?
     /// Set for what needs answers before it knows what to send next.
     var session: (@Sendable (PostgreSQLConnection) -> Void)?
     var finish: @Sendable (PostgreSQLConnection.Outcome) -> Void
@@ -26,6 +28,7 @@ package final class PostgreSQLPool: Sendable {
   }
   package let settings: PostgreSQLSettings
   private let state = Mutex(State())
+  private let made = Atomic(0)
   /// Signalled once for each job, and once for each thread that is to end.
   private let signal = DispatchSemaphore(value: 0)
   private let threads: Int
@@ -48,18 +51,23 @@ package final class PostgreSQLPool: Sendable {
     }
   }
 
+  /// How many connections have been made so far.
+  package var connectionsMade: Int { made.load(ordering: .acquiring) }
+
   /// How many transactions wait for a connection.
   package var waitingCount: Int { state.withLock { $0.waiting.count } }
 
   /// Runs a transaction: all of its statements, or none.
   ///
+  /// - Parameter connections: It is refused with a conflict if more connections than these have been made.
   /// - Throws: `PostgreSQLError`. After `unknownOutcome` it may have been committed.
-  package func run(_ statements: [PostgreSQLStatement]) async throws(PostgreSQLError) -> [PostgreSQLRows] {
+  package func run(
+    _ statements: [PostgreSQLStatement], ifConnectionsMade connections: Int? = nil
+  ) async throws(PostgreSQLError) -> [PostgreSQLRows] {
     let outcome: PostgreSQLConnection.Outcome = await withCheckedContinuation { continuation in
+      let bytes = statements.reduce(0) { $0 + $1.byteCount }
       add(
-        Job(statements: statements, bytes: statements.reduce(0) { $0 + $1.byteCount }, session: nil) {
-          continuation.resume(returning: $0)
-        })
+        Job(statements: statements, bytes: bytes, connections: connections) { continuation.resume(returning: $0) })
     }
     return try outcome.get()
   }
@@ -127,7 +135,12 @@ package final class PostgreSQLPool: Sendable {
       }
       do throws(PostgreSQLError) {
         let open: PostgreSQLConnection
-        if let connection { open = connection } else { open = try PostgreSQLConnection(settings) }
+        if let connection {
+          open = connection
+        } else {
+          open = try PostgreSQLConnection(settings)
+          made.add(1, ordering: .acquiringAndReleasing)
+        }
         run(jobs, on: open)
         connection = open.isIdle ? open : nil
       } catch {
@@ -159,7 +172,13 @@ package final class PostgreSQLPool: Sendable {
 
   private func run(_ jobs: [Job], on connection: PostgreSQLConnection) {
     if let session = jobs[0].session { return session(connection) }
-    connection.run(jobs.map(\.statements)) { index, outcome in jobs[index].finish(outcome) }
+    let made = connectionsMade
+    let current = jobs.filter { $0.connections ?? made == made }
+    for job in jobs where job.connections ?? made != made {
+      job.finish(.failure(.refused(.serializationFailure, message: "another connection has been made")))
+    }
+    if current.isEmpty { return }
+    connection.run(current.map(\.statements)) { index, outcome in current[index].finish(outcome) }
   }
 }
 #endif

@@ -24,6 +24,8 @@ package struct ServerConfiguration: Sendable {
   /// Further databases over which the players are spread, as `ShardAddress` reads them: `NAME=postgres://...`. The one
   /// above says where each player lives.
   package var shards: [String] = []
+  /// For how many seconds a server that starts waits for databases that can't be reached: they may start with it.
+  package var databaseWaitSeconds = 60
   /// After how many seconds there a statement is given up. Longer in tests.
   package var databaseSeconds = 10
   #if PostgreSQL

@@ -78,9 +78,10 @@ import Testing
 
   /// Makes 750 random exchanges with a container that nothing was stored in, and with one in memory.
   ///
+  /// - Parameter isOneAtATime: Whether a device makes some exchanges before another one does.
   /// - Returns: The one in memory.
   static func play(
-    _ storage: some DecidingStorage, _ player: ContainerID, seed: UInt64
+    _ storage: some DecidingStorage, _ player: ContainerID, seed: UInt64, isOneAtATime: Bool = false
   ) async throws -> MemoryContainer {
     let devices = devices(of: player).map(\.identity.device)
     var memory = MemoryContainer(epoch: 0)
@@ -90,8 +91,9 @@ import Testing
     var random = SeededGenerator(seed: seed)
     var cursors = [Cursor](repeating: .start, count: devices.count)
     var outcomes: Set<String> = []
+    var index = 0
     for number in 1...750 as ClosedRange<UInt64> {
-      let index = Int(random.next() % UInt64(devices.count))
+      if !isOneAtATime || random.next() % 16 == 0 { index = Int(random.next() % UInt64(devices.count)) }
       if random.next() % 20 == 0 { cursors[index] = .start }
       let request = request(number, cursors[index], memory, using: &random)
       let quota: Int64? = random.next() % 2 == 0 ? 9_000 : nil

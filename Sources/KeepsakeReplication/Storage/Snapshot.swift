@@ -65,8 +65,27 @@ package struct Snapshot: Sendable {
     package var contents: [ContentHash: Content] = [:]
   }
 
+  /// What was taken as given instead of being read.
+  package struct Assumption: Hashable, Sendable {
+    /// Where the container is: that of this revision, and not one of another history that has come as far.
+    package var position: Cursor
+    /// Versions that the container neither has nor knows as covered.
+    package var newVersions: Set<VersionID>
+    /// Contents that aren't here.
+    package var newContents: Set<ContentHash>
+    /// How many connections to the database had been made when the snapshot was read. A later one may be to a database
+    /// that took over without the newest commits.
+    package var connections = 0
+
+    package init(position: Cursor, newVersions: Set<VersionID>, newContents: Set<ContentHash>) {
+      (self.position, self.newVersions, self.newContents) = (position, newVersions, newContents)
+    }
+  }
+
   /// Grows with every commit. A commit names the revision on which its decision rests.
   package var revision: UInt64
+  /// Set for a snapshot that is remembered (``RememberedContainer``) and not loaded.
+  package var assumption: Assumption?
   /// Whether everything of the player was deleted.
   package var isDeleted = false
   /// What was loaded: what was asked for, and what came with it.

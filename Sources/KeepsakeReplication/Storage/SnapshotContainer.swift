@@ -18,7 +18,10 @@ package struct SnapshotContainer: ContainerStorage, Sendable {
   var newClaims: Set<ExactText> = []
   var newClosedChains: [ChainID: BankState.ClosedChain] = [:]
 
-  package init(_ base: Snapshot) { self.base = base }
+  package init(_ base: Snapshot) {
+    self.base = base
+    writes.assumption = base.assumption
+  }
 
   package func need(_ reads: ReadSet) throws {
     let missing = reads.missing(from: base.known)

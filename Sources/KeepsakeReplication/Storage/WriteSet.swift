@@ -98,6 +98,8 @@ package struct WriteSet: Sendable {
     package var now: Int64
   }
 
+  /// What the decision takes as given: storage commits nothing unless it is so.
+  package internal(set) var assumption: Snapshot.Assumption?
   /// Where the container stands after the commit; nil if it doesn't move.
   package internal(set) var position: Cursor?
   /// The mark of each change, in their order.
@@ -149,6 +151,22 @@ package struct WriteSet: Sendable {
   package init() {}
 
   package var isEmpty: Bool { work == 0 }
+
+  /// Whether committing this shows that what was taken as given is so: each item that was thought to be new is added.
+  package var showsAssumption: Bool {
+    guard let assumption else { return true }
+    return assumption.newVersions.isSubset(of: versions.keys)
+      && assumption.newContents.isSubset(of: contents.map(\.hash))
+  }
+
+  /// Whether this does nothing but add items, in place of others or beside them, and note where their device is.
+  package var isOrdinary: Bool {
+    var rest = self
+    (rest.position, rest.marks, rest.cells, rest.versions, rest.contents) = (nil, [], [:], [:], [])
+    (rest.covered, rest.coveredApart) = ([], [])
+    if let device, device.setBacks == nil, device.chain == nil { rest.device = nil }
+    return rest.isEmpty
+  }
 
   /// How many rows are written, roughly, where a row is about a kibibyte at most: what committing it costs.
   package var work: Int {

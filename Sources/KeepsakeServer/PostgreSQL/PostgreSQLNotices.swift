@@ -4,7 +4,7 @@ import KeepsakePostgreSQL
 import KeepsakeReplication
 import Synchronization
 
-/// What a server tells the others that use its database: many things in one notice, some milliseconds after each.
+/// What a server tells the others that use its database: at once, and then many things in one notice.
 ///
 /// Beside the transactions, and not within them: the database lets those that notify be committed only one after the
 /// other. What is lost, as when the server ends, others find with their next heartbeat
@@ -13,7 +13,8 @@ final class PostgreSQLNotices: Sendable {
   static let channel = "keepsake"
   /// A notice is shorter than 8,000 bytes.
   private static let perNotice = 100
-  private static let delay = Duration.milliseconds(5)
+  /// Between two notices: each is a transaction that wakes all servers.
+  private static let pause = Duration.milliseconds(20)
 
   private struct State {
     /// The newest of each container.
@@ -37,15 +38,17 @@ final class PostgreSQLNotices: Sendable {
     guard isFirst else { return }
     Task {
       // However long one takes, the next waits for it.
-      while let texts = await next() { await send(texts) }
+      while let texts = next() {
+        await send(texts)
+        // Cancelled by nobody.
+        try? await Task.sleep(for: Self.pause)
+      }
     }
   }
 
   /// Returns the notices that are due; nil if there are none.
-  private func next() async -> [String]? {
-    // Cancelled by nobody.
-    try? await Task.sleep(for: Self.delay)
-    return state.withLock { state in
+  private func next() -> [String]? {
+    state.withLock { state in
       let due = state.moved.map { EventHub.Relayed.moved($0.key, $0.value) } + state.ended
       (state.moved, state.ended) = ([:], [])
       state.isSending = !due.isEmpty

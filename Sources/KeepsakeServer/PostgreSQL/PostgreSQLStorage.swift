@@ -35,6 +35,7 @@ final class PostgreSQLStorage: CloudStorage {
   let detailedDecisions: Int64
   let observer = Mutex<CommitObserver?>(nil)
   let newestSeqs = NewestSeqs(lifetimeSeconds: 60)
+  let remembered: RememberedContainers
   /// What this database is among several over which the players are spread; nil for the only one.
   let binding: ShardBinding?
   /// The names of all of them; nil for who looks at no players.
@@ -62,7 +63,9 @@ final class PostgreSQLStorage: CloudStorage {
     (self.clock, self.logger, self.detailedDecisions) = (clock, logger, detailedDecisions)
     (self.binding, knownShards) = (binding, shards)
     outbox = webhooks.isEmpty ? nil : WebhookOutbox(webhooks)
-    pool = PostgreSQLPool(settings, connections: connections)
+    let pool = PostgreSQLPool(settings, connections: connections)
+    self.pool = pool
+    remembered = RememberedContainers { pool.connectionsMade }
     do {
       try await PostgreSQLSchema.prepare(pool, logger: logger)
       try await ShardBinding.check(binding, pool)
@@ -84,6 +87,8 @@ final class PostgreSQLStorage: CloudStorage {
       throw error
     }
   }
+
+  func remembered(of container: ContainerID) -> RememberedContainers? { remembered }
 
   func load(_ reads: ReadSet, of container: ContainerID) async throws -> Snapshot {
     for attempt in 0..<PostgreSQLPool.attempts {
@@ -174,7 +179,7 @@ final class PostgreSQLStorage: CloudStorage {
     }
     let answers: [PostgreSQLRows]
     do {
-      answers = try await run(commit, auditing: entry)
+      answers = try await run(commit, auditing: entry, connections: writes.assumption?.connections)
       observe(hasFailed: false)
       if let position = writes.position { newestSeqs.note(position.seq, of: container) }
       if commit.hasEvents { outbox?.wake() }
@@ -186,8 +191,8 @@ final class PostgreSQLStorage: CloudStorage {
         throw APIError(
           .serviceUnavailable, .busy, "This content was sent too long ago; send it again.", retryAfterSeconds: 1)
       }
-      let isFirstTaken = revision == 0 && refusal.state == .uniqueViolation
-      guard isFirstTaken || refusal.state == .divisionByZero || refusal.isConflict else { throw refusal }
+      let isTaken = (revision == 0 || writes.assumption != nil) && refusal.state == .uniqueViolation
+      guard isTaken || refusal.state == .divisionByZero || refusal.isConflict else { throw refusal }
       // Others wait as long for the same container: not all at once.
       if refusal.isConflict { try await PostgreSQLPool.pause(after: 2) }
       return false
@@ -196,12 +201,15 @@ final class PostgreSQLStorage: CloudStorage {
     return true
   }
 
+  /// - Parameter connections: Nothing is done if more connections than these have been made.
   /// - Throws: `PostgreSQLCommit.Refusal` if the database has refused the commit: nothing was done.
-  private func run(_ commit: PostgreSQLCommit, auditing entry: AuditEntry?) async throws -> [PostgreSQLRows] {
+  private func run(
+    _ commit: PostgreSQLCommit, auditing entry: AuditEntry?, connections: Int?
+  ) async throws -> [PostgreSQLRows] {
     // A row of the audit log is linked to the one before, which has to be read: that takes several round trips.
     if let entry { return try await transaction { try $0.run(commit, auditing: entry) } }
     do {
-      return try await pool.run(commit.statements)
+      return try await pool.run(commit.statements, ifConnectionsMade: connections)
     } catch {
       guard error.state != nil else { throw error }
       throw PostgreSQLCommit.Refusal(error: error)

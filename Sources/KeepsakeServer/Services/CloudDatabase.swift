@@ -64,16 +64,39 @@ enum CloudDatabase {
     settings.standIn = configuration.databaseStandIn
     let which = binding.map { " of the shard \($0.name)" } ?? ""
     do {
-      return try await PostgreSQLStorage(
-        settings, connections: configuration.databaseConnections,
-        contents: try ContentPlace.all(configuration.contents), binding: binding, shards: shards,
-        clock: configuration.clock, logger: logger, webhooks: configuration.webhooks)
+      let contents = try ContentPlace.all(configuration.contents)
+      return try await waiting(configuration, logger: logger) {
+        try await PostgreSQLStorage(
+          settings, connections: configuration.databaseConnections, contents: contents, binding: binding,
+          shards: shards, clock: configuration.clock, logger: logger, webhooks: configuration.webhooks)
+      }
     } catch let error as ServerError {
       throw error
     } catch let error as ContentStorageError {
       throw ServerError(.inputOutput, "The place of large contents can't be used.", cause: error)
     } catch {
       throw ServerError(.inputOutput, "The database\(which) can't be opened.", cause: error)
+    }
+  }
+
+  /// Does `body` again as long as a database can't be reached, for a while.
+  private static func waiting<Result>(
+    _ configuration: ServerConfiguration, logger: Logger, _ body: () async throws -> Result
+  ) async throws -> Result {
+    let end = ContinuousClock.now + .seconds(configuration.databaseWaitSeconds)
+    var hasWaited = false
+    while true {
+      do {
+        return try await body()
+      } catch let error as PostgreSQLError where error.isPassing && ContinuousClock.now < end {
+        if !hasWaited {
+          logger.warning(
+            "Waiting for the database, for up to \(configuration.databaseWaitSeconds) s",
+            metadata: ["error": "\(error)"])
+        }
+        hasWaited = true
+        try await Task.sleep(for: .milliseconds(500))
+      }
     }
   }
   #endif
@@ -85,7 +108,9 @@ enum CloudDatabase {
     guard let address = configuration.database else { return false }
     #if PostgreSQL
     do {
-      return try await CloudMoveState.awaitFinished(PostgreSQLSettings(address), logger: logger)
+      return try await waiting(configuration, logger: logger) {
+        try await CloudMoveState.awaitFinished(PostgreSQLSettings(address), logger: logger)
+      }
     } catch let error as PostgreSQLError {
       throw ServerError(.inputOutput, "The database can't be opened.", cause: error)
     }

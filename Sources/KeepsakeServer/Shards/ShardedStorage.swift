@@ -174,6 +174,10 @@ final class ShardedStorage: AdminStorage {
 
   // MARK: Decisions
 
+  func remembered(of container: ContainerID) async throws -> RememberedContainers? {
+    try await at(container) { $0.remembered }
+  }
+
   func load(_ reads: ReadSet, of container: ContainerID) async throws -> Snapshot {
     try await at(container) { storage in
       var snapshot = try await storage.load(reads, of: container)

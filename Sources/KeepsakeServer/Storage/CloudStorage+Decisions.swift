@@ -14,7 +14,8 @@ extension DecidingStorage {
   /// returns. If `body` throws, nothing is changed. A decision that changes nothing doesn't wait for any other.
   ///
   /// `body` may run several times: again if it has read what wasn't loaded, or if another decision about the container
-  /// was committed first.
+  /// was committed first. It first runs over what is remembered of the container, if that may be enough: what it throws
+  /// then is heeded only if it throws it again over what is loaded.
   ///
   /// - Parameters:
   ///   - reads: What is known in advance that `body` will read.
@@ -26,9 +27,20 @@ extension DecidingStorage {
     on container: ContainerID, reading reads: ReadSet = ReadSet(), work: Int = 0, leaving: DeviceID? = nil,
     _ body: @escaping @Sendable (inout SnapshotContainer) throws -> Result
   ) async throws -> Result {
+    let remembered = try await remembered(of: container)
+    if let snapshot = remembered?.snapshot(of: container, for: reads), leaving == nil {
+      let isHeavy = reads.work + work > ServerLimits.lightDecision
+      if case .made(let result, let decided) = try? await Decision.make(over: snapshot, isHeavy: isHeavy, body),
+        !decided.writes.isEmpty, decided.writes.showsAssumption
+      {
+        let isDone = try await commit(decided, of: container, remembered, connections: snapshot.assumption?.connections)
+        if isDone { return result }
+      }
+    }
     var needed = reads
     var conflicts = 0
     while conflicts < ServerLimits.decisionConflicts {
+      let connections = remembered?.connections
       let snapshot = try await load(needed, of: container)
       // A request that arrived before everything was deleted must leave nothing behind.
       if snapshot.isDeleted { throw APIError.retired }
@@ -36,13 +48,35 @@ extension DecidingStorage {
       switch try await Decision.make(over: snapshot, isHeavy: items > ServerLimits.lightDecision, body) {
       case .lacks(let lacking):
         needed.formUnion(lacking)
-      case .made(let result, let writes):
-        if writes.isEmpty { return result }
-        if try await commit(writes, of: container, ifAt: snapshot.revision, leaving: leaving) { return result }
+      case .made(let result, let decided):
+        if decided.writes.isEmpty { return result }
+        if try await commit(decided, of: container, leaving: leaving, remembered, connections: connections) {
+          return result
+        }
         conflicts += 1
       }
     }
     throw ServerError(.overloaded, "Too many requests of this player at a time; try again in a moment.")
+  }
+
+  /// Commits a decision, and remembers what it has left.
+  private func commit(
+    _ decided: SnapshotContainer, of container: ContainerID, leaving: DeviceID? = nil,
+    _ remembered: RememberedContainers?, connections: Int?
+  ) async throws -> Bool {
+    do {
+      let isDone = try await commit(
+        decided.writes, of: container, ifAt: decided.base.revision, leaving: leaving)
+      if isDone, let connections {
+        remembered?.note(decided, of: container, connections: connections)
+      } else {
+        remembered?.forget(container)
+      }
+      return isDone
+    } catch {
+      remembered?.forget(container)
+      throw error
+    }
   }
 
   /// Reads a container, as far as `body` asks.
@@ -62,7 +96,7 @@ extension DecidingStorage {
 
 /// What came of a decision.
 private enum Decision<Result: Sendable>: Sendable {
-  case made(Result, WriteSet)
+  case made(Result, SnapshotContainer)
   /// It asked for what wasn't loaded.
   case lacks(ReadSet)
 
@@ -81,7 +115,7 @@ private enum Decision<Result: Sendable>: Sendable {
     var overlay = SnapshotContainer(snapshot)
     do {
       let result = try body(&overlay)
-      return .made(result, overlay.writes)
+      return .made(result, overlay)
     } catch let lacking as NotLoaded {
       return .lacks(lacking.reads)
     }

@@ -150,6 +150,8 @@ protocol DecidingStorage: Sendable {
 
   /// Loads what a decision reads, all of it as of one moment, in one round trip. Waits for no commit.
   func load(_ reads: ReadSet, of container: ContainerID) async throws -> Snapshot
+  /// Returns what is remembered of a container among others; nil if loading costs less.
+  func remembered(of container: ContainerID) async throws -> RememberedContainers?
   /// Commits what a decision changes, all of it or nothing, in one round trip; durable when this returns.
   ///
   /// - Parameters:
@@ -157,10 +159,15 @@ protocol DecidingStorage: Sendable {
   ///   - leaving: A device that the decision removes from a shared container. If no other device of the same player of
   ///     a game is in it, that player's next device gets another container: a device that somebody else has removed
   ///     would be back at once.
-  /// - Returns: False, with nothing changed, if the container isn't at that revision any more.
+  /// - Returns: False, with nothing changed, if the container isn't at that revision any more, or if what the decision
+  ///   takes as given isn't so.
   func commit(
     _ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64, leaving: DeviceID?
   ) async throws -> Bool
+}
+
+extension DecidingStorage {
+  func remembered(of container: ContainerID) async throws -> RememberedContainers? { nil }
 }
 
 /// How far a container has come, and what a listener must know before it receives changes.

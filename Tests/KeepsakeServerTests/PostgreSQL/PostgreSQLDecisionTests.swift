@@ -48,26 +48,6 @@ struct PostgreSQLDecisionTests {
     }
   }
 
-  /// Counts what is loaded.
-  private final class CountedLoads: DecidingStorage {
-    let storage: PostgreSQLStorage
-    let loads = Shared(0)
-    var clock: @Sendable () -> Int64 { storage.clock }
-
-    init(_ storage: PostgreSQLStorage) { self.storage = storage }
-
-    func load(_ reads: ReadSet, of container: ContainerID) async throws -> Snapshot {
-      loads.value += 1
-      return try await storage.load(reads, of: container)
-    }
-
-    func commit(
-      _ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64, leaving: DeviceID?
-    ) async throws -> Bool {
-      try await storage.commit(writes, of: container, ifAt: revision, leaving: leaving)
-    }
-  }
-
   @Test(
     "a device that catches up costs one load, whatever its contents build on and however many bytes they are",
     arguments: [(40, 1_000, 100_000), (100, 60_000, 0), (20, 1_000, 1_000)])

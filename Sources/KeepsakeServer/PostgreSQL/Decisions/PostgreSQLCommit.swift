@@ -68,8 +68,8 @@ struct PostgreSQLCommit {
     hasEvents = true
   }
 
-  /// Moves the container to its next revision. Fails with a division by zero if it isn't at this one any more, or a
-  /// unique violation.
+  /// Moves the container to its next revision. Fails with a division by zero if it isn't at this one any more, or not
+  /// where the decision takes it to be; or a unique violation.
   private mutating func move(_ writes: WriteSet, _ bank: Data?, from revision: UInt64) {
     let position = writes.position
     let values: [PostgreSQLValue] = [
@@ -84,12 +84,15 @@ struct PostgreSQLCommit {
         """, values)
       statements += PostgreSQLTransaction.refusingDeleted(deletedMark)
     } else {
+      let given = writes.assumption?.position
       add(
         """
         UPDATE container SET revision = $7 + 1, epoch = coalesce($2, epoch), seq = coalesce($3, seq),
           mark = coalesce($4, mark), bank = coalesce($5, bank), used = used + $6
-        WHERE id = $1 AND revision = $7
-        """, values + [.signed(revision)], joining: .change, changesOne: true)
+        WHERE id = $1 AND revision = $7\(given == nil ? "" : " AND epoch = $8 AND seq = $9 AND mark = $10")
+        """,
+        values + [.signed(revision)] + (given.map { [.signed($0.epoch), .signed($0.seq), .signed($0.mark)] } ?? []),
+        joining: .change, changesOne: true)
     }
   }
 
@@ -102,7 +105,11 @@ struct PostgreSQLCommit {
     let counts = Dictionary(holders.map { ($0, Int64(1)) }, uniquingKeysWith: +)
     // Of several, one may lean on another one, whose row it touches, too.
     let joining: PostgreSQLStatement.Joining = writes.contents.count == 1 ? .change : .apart
-    for content in writes.contents { put(content, holders: counts[content.hash] ?? 0, joining: joining) }
+    for content in writes.contents {
+      put(
+        content, holders: counts[content.hash] ?? 0,
+        isNew: writes.assumption?.newContents.contains(content.hash) == true, joining: joining)
+    }
     let held = counts.filter { !new.contains($0.key) }.sorted { $0.key < $1.key }
     if !held.isEmpty {
       add(
@@ -118,8 +125,12 @@ struct PostgreSQLCommit {
 
   /// Puts a content, in place of one that is damaged or lost if there is one, whatever holds that.
   ///
-  /// - Parameter holders: How many more versions hold it.
-  private mutating func put(_ content: WriteSet.Content, holders: Int64, joining: PostgreSQLStatement.Joining) {
+  /// - Parameters:
+  ///   - holders: How many more versions hold it.
+  ///   - isNew: Whether the decision takes as given that it isn't here. Fails with a unique violation if it is.
+  private mutating func put(
+    _ content: WriteSet.Content, holders: Int64, isNew: Bool, joining: PostgreSQLStatement.Joining
+  ) {
     var (frame, name): (Data?, Data?)
     switch content.bytes {
     case .inline(let bytes): frame = bytes
@@ -131,15 +142,18 @@ struct PostgreSQLCommit {
     if content.base != nil {
       add("UPDATE content SET leaning = leaning + 1 WHERE container = $1 AND hash = $2", [base], joining: joining)
     }
+    let replacing = """
+      ON CONFLICT (container, hash) DO UPDATE SET length = excluded.length, base = excluded.base,
+        leans = excluded.leans, file = excluded.file, size = excluded.size, taken = excluded.taken, suspect = 0,
+        holders = content.holders + excluded.holders, bytes = excluded.bytes
+      """
     add(
       """
       INSERT INTO content (
         container, hash, length, base, leans, file, size, taken, suspect, holders, leaning, bytes
       ) SELECT $1, $2, $3, $4, (SELECT count(*) FROM content WHERE container = $1 AND hash = $4),
         $5, $6, $7, 0, $9, 0, $8
-      ON CONFLICT (container, hash) DO UPDATE SET length = excluded.length, base = excluded.base,
-        leans = excluded.leans, file = excluded.file, size = excluded.size, taken = excluded.taken, suspect = 0,
-        holders = content.holders + excluded.holders, bytes = excluded.bytes
+      \(isNew ? "" : replacing)
       """,
       [
         .bytes(content.hash.bytes), .int(Int64(content.length)), base, .bytes(name), .int(Int64(content.bytes.count)),
@@ -193,7 +207,9 @@ struct PostgreSQLCommit {
     }
     for (id, version) in writes.versions {
       let mark = marks.removeValue(forKey: version.version.seq) ?? 0
-      put(version, encoded.records[id], mark: mark, isReplaced: writes.covered.contains(id))
+      put(
+        version, encoded.records[id], mark: mark, isReplaced: writes.covered.contains(id),
+        isNew: writes.assumption?.newVersions.contains(id) == true)
     }
     guard !marks.isEmpty else { return }
     let sorted = marks.sorted { $0.key < $1.key }
@@ -221,7 +237,11 @@ struct PostgreSQLCommit {
       """, key + [.signed(cell.seq), .signed(mark), .bytes(state)])
   }
 
-  private mutating func put(_ written: WriteSet.Version, _ packed: Data?, mark: UInt64, isReplaced: Bool) {
+  /// - Parameter isNew: Whether the decision takes as given that the container doesn't know it. Fails with a unique
+  ///   violation or a division by zero if it does.
+  private mutating func put(
+    _ written: WriteSet.Version, _ packed: Data?, mark: UInt64, isReplaced: Bool, isNew: Bool
+  ) {
     let record = written.version.record
     let id = PostgreSQLValue.bytes(record.id.bytes)
     if written.isStored {
@@ -231,17 +251,23 @@ struct PostgreSQLCommit {
         SELECT container, seq, mark FROM version WHERE container = $1 AND id = $2
         """, [id])
     }
-    add(
-      """
-      INSERT INTO version (container, id, seq, mark, holds, head, slot, record) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+    let rest =
+      isNew
+      ? "WHERE NOT EXISTS (SELECT 1 FROM covered WHERE container = $1 AND id = $2)"
+      : """
       ON CONFLICT (container, id) DO UPDATE SET accepted = coalesce(version.accepted, version.seq), seq = excluded.seq,
         mark = excluded.mark, holds = greatest(version.holds, excluded.holds), head = excluded.head,
         slot = excluded.slot, record = excluded.record
+      """
+    add(
+      """
+      INSERT INTO version (container, id, seq, mark, holds, head, slot, record) SELECT $1, $2, $3, $4, $5, $6, $7, $8
+      \(rest)
       """,
       [
         id, .signed(written.version.seq), .signed(mark), .flag(written.holds), .flag(written.isHead && !isReplaced),
         .bytes(Data(record.slot.utf8)), .bytes(packed),
-      ], joining: written.isStored ? .apart : .change)
+      ], joining: written.isStored ? .apart : .change, changesOne: isNew)
     // From now on its row says so.
     if written.wasCovered { add("DELETE FROM covered WHERE container = $1 AND id = $2", [id]) }
   }

@@ -1,0 +1,63 @@
+#if Cloud
+import KeepsakeReplication
+import Synchronization
+
+/// What a server remembers of the containers that it has lately changed (``RememberedContainer``), so that the next
+/// save needs no load.
+///
+/// What has been remembered is used only of a container that nobody else has changed between this server's last two
+/// commits: where each request of a player comes to another server, it would be in vain.
+final class RememberedContainers: Sendable {
+  private struct Entry {
+    var container: RememberedContainer?
+    /// The revision to which this server has brought it.
+    var revision: UInt64
+    /// Whether nobody else has changed it before that.
+    var isAlone: Bool
+    var connections: Int
+  }
+  private let known = Mutex<[ContainerID: Entry]>([:])
+  private let most: Int
+  /// How many connections to the database have been made: what was remembered before the last one doesn't count, since
+  /// a database that takes over may lack the newest commits.
+  private let countConnections: @Sendable () -> Int
+
+  /// - Parameter most: How many containers are remembered: each takes at most some 10 KB, and most 2 KB.
+  init(most: Int = ServerLimits.rememberedContainers, connections: @escaping @Sendable () -> Int) {
+    (self.most, countConnections) = (most, connections)
+  }
+
+  /// How many connections have been made; asked before what is noted is read.
+  var connections: Int { countConnections() }
+
+  /// Returns a container as a decision sees it; nil if it isn't remembered, or not enough of it.
+  func snapshot(of container: ContainerID, for reads: ReadSet) -> Snapshot? {
+    let connections = connections
+    let entry = known.withLock { $0[container] }
+    guard let entry, entry.isAlone, entry.connections == connections else { return nil }
+    var snapshot = entry.container?.snapshot(for: reads)
+    snapshot?.assumption?.connections = connections
+    return snapshot
+  }
+
+  /// Notes that a decision was committed.
+  ///
+  /// - Parameter connections: As of before what the decision rests on was read.
+  func note(_ decided: SnapshotContainer, of container: ContainerID, connections: Int) {
+    let before = decided.base.revision
+    let known = known.withLock { $0[container] }
+    let isAlone = known?.revision == before && known?.connections == connections
+    let remembered = RememberedContainer(after: decided, and: isAlone ? known?.container : nil)
+    self.known.withLock { known in
+      // Of two commits, the later one may be noted first.
+      if let other = known[container], other.revision > before, other.connections == connections { return }
+      // Forgets whichever is found first: it costs one load when it is asked for.
+      if known[container] == nil, known.count >= most { known.remove(at: known.startIndex) }
+      known[container] = Entry(
+        container: remembered, revision: before + 1, isAlone: isAlone, connections: connections)
+    }
+  }
+
+  func forget(_ container: ContainerID) { known.withLock { $0[container] = nil } }
+}
+#endif

@@ -1,0 +1,254 @@
+#if Cloud && PostgreSQL
+import Foundation
+import KeepsakePostgreSQL
+import KeepsakeReplication
+import KeepsakeSimulation
+import TestSupport
+import Testing
+
+@testable import KeepsakeServer
+
+/// What a server remembers of a container spares it loads, and changes nothing else.
+@Suite(
+  "Decisions over what is remembered", .hangLimit,
+  .enabled(if: TestDatabase.address != nil, "no PostgreSQL: KEEPSAKE_POSTGRES isn't set"))
+struct RememberedTests {
+  private static let device = DeviceID(high: 1, low: 1)
+  private let settings: PostgreSQLSettings
+
+  init() throws {
+    settings = TestDatabase.settings(try #require(TestDatabase.address))
+  }
+
+  private static func newContainer() -> ContainerID {
+    var random = SystemRandomNumberGenerator()
+    return ContainerID(using: &random)
+  }
+
+  /// With two servers.
+  private func with(_ body: (_ one: CountedLoads, _ other: CountedLoads) async throws -> Void) async throws {
+    var storages: [PostgreSQLStorage] = []
+    do {
+      for _ in 0..<2 {
+        // Where commits fail by chance, some would be made again over what is loaded.
+        var settings = settings
+        settings.standIn = nil
+        storages.append(try await PostgreSQLStorage(settings, connections: 1, clock: { 5 }))
+      }
+      try await body(CountedLoads(storages[0]), CountedLoads(storages[1]))
+    } catch {
+      for storage in storages { try await storage.close() }
+      throw error
+    }
+    for storage in storages { try await storage.close() }
+  }
+
+  /// A device that saves.
+  private struct Player {
+    let container = RememberedTests.newContainer()
+    var device = RememberedTests.device
+    var cursor = Cursor.start
+    var heads: [String: VersionID] = [:]
+    var number: UInt64 = 0
+
+    static func hash(_ name: String) -> ContentHash { ContentHash(of: Data(name.utf8)) }
+
+    /// Saves in a slot; with the bytes of a content unless those are on the server.
+    @discardableResult
+    mutating func save(
+      _ slot: String, _ content: String? = nil, id: VersionID? = nil, sendsBytes: Bool = true, base: String? = nil,
+      at storage: CountedLoads
+    ) async throws -> ExchangeResponse {
+      number += 1
+      let name = content ?? "content \(number) of \(device)"
+      var request = ExchangeRequest(cursor: cursor, limit: 500)
+      if sendsBytes {
+        request.contents = [
+          EncodedContent(
+            hash: Self.hash(name), length: 5, base: base.map(Self.hash), bytes: frameBytes(100, seed: number))
+        ]
+      }
+      let id = id ?? VersionID(high: device.low, low: number)
+      request.versions = [
+        VersionRecord(
+          id: id, slot: slot, covers: heads[slot].map { [$0] } ?? [], contents: [Self.hash(name)], length: 5,
+          savedAtMilliseconds: 5, writer: WriterID(1), provisional: false)
+      ]
+      let response = try await exchange(request, at: storage)
+      heads[slot] = id
+      return response
+    }
+
+    mutating func exchange(_ request: ExchangeRequest, at storage: CountedLoads) async throws -> ExchangeResponse {
+      let (device, number) = (device, number)
+      let reads = try CloudAcceptance.reads(of: request, from: device, hasQuota: true)
+      let response = try await storage.decide(on: container, reading: reads) { container in
+        var random = SeededGenerator(seed: number)
+        return try CloudAcceptance.exchange(
+          request, from: device, now: 5, quota: 1_000_000, in: &container, using: &random)
+      }
+      cursor = response.cursor
+      return response
+    }
+
+    /// Everything there is of it.
+    func all(at storage: CountedLoads) async throws -> [CloudChange] {
+      var reads = ReadSet()
+      reads.changes = ReadSet.Changes(after: 0, count: 9_999, bytes: .max)
+      return try await storage.storage.load(reads, of: container).changes?.list ?? []
+    }
+  }
+
+  @Test(
+    "750 random exchanges of devices that play one after the other get the same responses as in memory, with fewer loads",
+    arguments: [1, 2, 3] as [UInt64])
+  func same(seed: UInt64) async throws {
+    try await with { storage, _ in
+      let player = Self.newContainer()
+      for device in SameDecisionsTests.devices(of: player) { try await storage.storage.recordDevice(device) }
+      let memory = try await SameDecisionsTests.play(storage, player, seed: seed, isOneAtATime: true)
+      var reads = ReadSet()
+      reads.changes = ReadSet.Changes(after: 0, count: 9_999, bytes: .max)
+      let stored = try await storage.storage.load(reads, of: player)
+      #expect(stored.changes?.list == memory.changes(after: 0, limit: 9_999) && stored.used == memory.usedBytes())
+      #expect(storage.loads.value < 700, "\(storage.loads.value) loads, \(storage.commits.value) commits")
+    }
+  }
+
+  @Test("a device that saves in eight slots loads until it has saved in each of them, and nothing after that")
+  func saves() async throws {
+    try await with { storage, _ in
+      var player = Player()
+      for number in 0..<40 {
+        let loads = storage.loads.value
+        try await player.save("slot \(number % 8)", at: storage)
+        #expect((storage.loads.value == loads) == (number > 8), "save \(number)")
+      }
+      #expect(storage.commits.value == 40)
+      let all = try await player.all(at: storage)
+      #expect(all.count == 40)
+    }
+  }
+
+  @Test("what another server has changed is found, and the device is remembered again after two saves")
+  func others() async throws {
+    try await with { one, other in
+      var player = Player()
+      for _ in 0..<3 { try await player.save("main", at: one) }
+      var tablet = player
+      (tablet.device, tablet.cursor) = (DeviceID(high: 1, low: 2), .start)
+      try await tablet.save("main", at: other)
+      let before = player.heads["main"]
+      one.loads.value = 0
+      // It covers what the tablet has covered, too: both stay.
+      let response = try await player.save("main", at: one)
+      #expect(one.loads.value == 1 && response.changes.count == 1, "\(one.loads.value), \(response.changes.count)")
+      let heads = try await one.look(at: player.container) { try $0.heads(of: "main") }
+      #expect(Set(heads) == Set([player.heads["main"], tablet.heads["main"]].compactMap(\.self)))
+      #expect(before != player.heads["main"])
+      player.heads["main"] = heads.first
+      one.loads.value = 0
+      for _ in 0..<3 { try await player.save("other", at: one) }
+      #expect(one.loads.value == 2)
+    }
+  }
+
+  @Test("a save whose content or version the container has already is decided over what is loaded")
+  func known() async throws {
+    try await with { storage, _ in
+      var player = Player()
+      for name in ["a", "b", "c"] { try await player.save("main", name, at: storage) }
+      // A content of a version that isn't remembered.
+      storage.loads.value = 0
+      #expect(try await player.save("main", "a", at: storage).outcome != nil)
+      #expect(storage.loads.value == 1)
+      for name in ["d", "e"] { try await player.save("main", name, at: storage) }
+      storage.loads.value = 0
+      // The same without its bytes, which the server has.
+      #expect(try await player.save("main", "b", sendsBytes: false, at: storage).outcome == .accepted)
+      #expect(storage.loads.value == 1)
+      for name in ["f", "g"] { try await player.save("main", name, at: storage) }
+      // A version that was replaced, sent again.
+      storage.loads.value = 0
+      let count = try await player.all(at: storage).count
+      player.heads["main"] = nil
+      try await player.save("main", "a", id: VersionID(high: Self.device.low, low: 1), at: storage)
+      #expect(storage.loads.value == 1)
+      #expect(try await player.all(at: storage).count == count)
+    }
+  }
+
+  @Test("a commit is refused if what its decision takes as given isn't so: a version, a covered one, a content, a mark")
+  func refused() async throws {
+    try await with { storage, _ in
+      var player = Player()
+      for name in ["a", "b", "c"] { try await player.save("main", name, at: storage) }
+      let covered = VersionID(high: 9, low: 9)
+      try await storage.decide(on: player.container) { $0.markCovered(covered) }
+      func isCommitted(
+        _ id: VersionID, _ name: String, _ change: (inout Snapshot) -> Void = { _ in }
+      ) async throws -> Bool {
+        var reads = ReadSet()
+        (reads.device, reads.used) = (Self.device, true)
+        reads.slots = [ExactText("main")]
+        var snapshot = try await storage.load(reads, of: player.container)
+        snapshot.known.versions = [id]
+        snapshot.known.contents = [Player.hash(name)]
+        snapshot.assumption = Snapshot.Assumption(
+          position: snapshot.position, newVersions: [id], newContents: [Player.hash(name)])
+        snapshot.assumption?.connections = storage.storage.pool.connectionsMade
+        change(&snapshot)
+        var container = SnapshotContainer(snapshot)
+        try container.putContent(
+          EncodedContent(hash: Player.hash(name), length: 5, base: nil, bytes: frameBytes(10, seed: 1)))
+        let position = snapshot.position
+        container.advance(to: Cursor(epoch: position.epoch, seq: position.seq + 1, mark: 5))
+        let record = VersionRecord(
+          id: id, slot: "main", covers: [], contents: [Player.hash(name)], length: 5, savedAtMilliseconds: 5,
+          writer: WriterID(1), provisional: false)
+        try container.putVersion(SequencedVersion(record: record, seq: position.seq + 1))
+        #expect(container.writes.showsAssumption)
+        return try await storage.commit(
+          container.writes, of: player.container, ifAt: snapshot.revision, leaving: nil)
+      }
+      let new = VersionID(high: 9, low: 1)
+      #expect(try await !isCommitted(VersionID(high: Self.device.low, low: 1), "new"))
+      #expect(try await !isCommitted(covered, "new"))
+      #expect(try await !isCommitted(new, "a"))
+      #expect(try await !isCommitted(new, "new") { $0.assumption?.position.mark &+= 1 })
+      #expect(try await !isCommitted(new, "new") { $0.assumption?.position.epoch += 1 })
+      #expect(try await !isCommitted(new, "new") { $0.assumption?.connections -= 1 })
+      #expect(try await !isCommitted(new, "new") { $0.revision -= 1 })
+      let before = try await player.all(at: storage).count
+      #expect(before == 3)
+      #expect(try await isCommitted(new, "new"))
+      #expect(try await player.all(at: storage).count == 4)
+    }
+  }
+
+  @Test("nothing is remembered from before a connection was made")
+  func connections() async throws {
+    try await with { storage, _ in
+      let made = Shared(1)
+      let remembered = RememberedContainers { made.value }
+      var reads = ReadSet()
+      (reads.device, reads.suspects) = (Self.device, true)
+      reads.cells = [CellKey(collection: "progress", key: "level")]
+      let container = Self.newContainer()
+      var snapshot = Snapshot(revision: 1, position: .start, known: reads)
+      snapshot.device = Snapshot.Device()
+      for revision in 1...2 as ClosedRange<UInt64> {
+        snapshot.revision = revision
+        #expect(remembered.snapshot(of: container, for: reads) == nil)
+        remembered.note(SnapshotContainer(snapshot), of: container, connections: 1)
+      }
+      #expect(remembered.snapshot(of: container, for: reads)?.revision == 3)
+      made.value = 2
+      #expect(remembered.snapshot(of: container, for: reads) == nil)
+      made.value = 1
+      remembered.forget(container)
+      #expect(remembered.snapshot(of: container, for: reads) == nil)
+    }
+  }
+}
+#endif
