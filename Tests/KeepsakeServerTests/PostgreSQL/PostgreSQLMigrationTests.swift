@@ -55,6 +55,34 @@ struct PostgreSQLMigrationTests {
     "INSERT INTO step (number) VALUES (2)",
   ]
 
+  @Test("a server that starts before its database waits for it and says so, and gives up after its time")
+  func waits() async throws {
+    // A socket's path is short.
+    let folder = try TemporaryFolder.inMemory("wait")
+    defer { withExtendedLifetime(folder) {} }
+    try await with { database in
+      let query = URLComponents(string: database.address)?.queryItems
+      let there = try #require(query?.first { $0.name == "host" }?.value)
+      var configuration = ServerConfiguration(data: folder.url, port: 0, appKeys: ["key"])
+      configuration.database = database.address.replacingOccurrences(of: there, with: folder.url.path)
+      let log = RecordedLog()
+      let server = Task { [configuration] in try await CloudDatabase.open(configuration, logger: log.logger) }
+      try await until("the server waits") { !log.lines.value.isEmpty }
+      try FileManager.default.createSymbolicLink(
+        atPath: folder.url.appendingPathComponent(".s.PGSQL.5432").path,
+        withDestinationPath: "\(there)/.s.PGSQL.5432")
+      let storage = try await server.value
+      try await storage.probe()
+      try await storage.close()
+      #expect(log.lines.value.count { $0.text.contains("Waiting for the database") } == 1)
+      #expect(log.lines.value.contains { $0.text.contains(folder.url.path) })
+
+      configuration.database = database.address.replacingOccurrences(of: there, with: folder.url.path + "/none")
+      configuration.databaseWaitSeconds = 0
+      await #expect(throws: ServerError.self) { try await CloudDatabase.open(configuration, logger: log.logger) }
+    }
+  }
+
   @Test("servers that start at the same time with an empty database make its tables once")
   func empty() async throws {
     try await with { database in
