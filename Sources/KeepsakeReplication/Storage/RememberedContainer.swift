@@ -11,18 +11,12 @@ package struct RememberedContainer: Sendable {
   /// The same for the bytes of their records and states.
   package static let mostBytes = 8_192
 
-  package let revision: UInt64
-  private let position: Cursor
-  private let deviceID: DeviceID
-  private var device: Snapshot.Device
-  private let used: Int64?
-  private let reached: [DeviceID: UInt64]?
-  /// The heads of slots that the device works on, with their records and contents.
-  private var heads: [ExactText: [VersionID]] = [:]
-  private var versions: [VersionID: SequencedVersion] = [:]
-  private var contents: [ContentHash: Snapshot.Content] = [:]
-  /// Cells that the device works on; nil for those that don't exist.
-  private var cells: [CellKey: SequencedCell?] = [:]
+  /// The container at its revision, with nothing that only one request asks for.
+  private var snapshot: Snapshot
+  /// Those of the heads' records and the cells' states.
+  private var bytes = 0
+
+  package var revision: UInt64 { snapshot.revision }
 
   /// Remembers a container after a decision about it was committed.
   ///
@@ -30,94 +24,133 @@ package struct RememberedContainer: Sendable {
   /// - Returns: Nil if the decision was no ordinary save of a device, or there is too much to remember.
   package init?(after decided: SnapshotContainer, and earlier: RememberedContainer?) {
     let (before, writes) = (decided.base, decided.writes)
-    guard writes.isOrdinary, let deviceID = before.known.device, var device = before.device, !device.isRetired,
-      before.known.suspects, before.suspects.isEmpty
+    guard writes.isOrdinary, let device = before.known.device, before.device?.isRetired == false,
+      writes.device.map({ $0.id == device }) ?? true, before.known.suspects, before.suspects.isEmpty
     else { return nil }
-    if let change = writes.device {
-      guard change.id == deviceID else { return nil }
-      device.seenMilliseconds = change.visit?.milliseconds ?? device.seenMilliseconds
-      device.reached = change.reached ?? device.reached
+    let isSame = earlier?.revision == before.revision && earlier?.snapshot.known.device == device
+    if let earlier, isSame {
+      self = earlier
+    } else {
+      snapshot = Snapshot(revision: before.revision, position: before.position, known: ReadSet())
     }
+    // What was loaded is the same, or more.
+    if before.assumption == nil { add(before) } else if !isSame { return nil }
+    follow(writes, by: device)
+    guard snapshot.heads.count + snapshot.versions.count + snapshot.known.cells.count <= Self.mostItems,
+      bytes <= Self.mostBytes
+    else { return nil }
+  }
+
+  // MARK: What was loaded
+
+  private mutating func add(_ loaded: Snapshot) {
+    snapshot.known.device = loaded.known.device
+    snapshot.device = loaded.device
     // Those that weren't asked for would be missing.
-    device.chains = []
-    (revision, position) = (before.revision + 1, decided.position())
-    (self.deviceID, self.device) = (deviceID, device)
-    do {
-      used = before.known.used ? try decided.usedBytes() : nil
-      reached = before.known.reached ? try decided.reached() : nil
-      for slot in before.known.slots { try remember(decided.heads(of: slot.text), of: slot, in: decided) }
-      for key in before.known.cells { cells[key] = .some(try decided.cell(key)) }
-    } catch {
-      // It asks for what wasn't loaded.
-      return nil
-    }
-    if let earlier, earlier.revision == before.revision, earlier.deviceID == deviceID { add(earlier, butNot: writes) }
-    let bytes =
-      versions.values.reduce(0) { $0 + $1.record.size } + cells.values.reduce(0) { $0 + ($1?.update.size ?? 0) }
-    guard heads.count + versions.count + cells.count <= Self.mostItems, bytes <= Self.mostBytes else { return nil }
-  }
-
-  private mutating func remember(_ ids: [VersionID], of slot: ExactText, in decided: SnapshotContainer) throws {
-    heads[slot] = ids
-    for id in ids {
-      guard let version = try decided.version(id) else { continue }
-      versions[id] = version
-      // A content of which nothing was asked isn't known.
-      for hash in version.record.contents {
-        if let known = try? decided.facts(hash), !known.isSuspect, !known.isLost { contents[hash] = known }
+    snapshot.device?.chains = []
+    snapshot.known.suspects = true
+    (snapshot.known.used, snapshot.used) = (loaded.known.used, loaded.used)
+    (snapshot.known.reached, snapshot.reached) = (loaded.known.reached, loaded.reached)
+    for slot in loaded.known.slots {
+      for id in snapshot.heads[slot] ?? [] { remove(id) }
+      snapshot.known.slots.insert(slot)
+      snapshot.heads[slot] = []
+      for version in (loaded.heads[slot] ?? []).compactMap({ loaded.versions[$0] }) {
+        add(version, of: slot) { loaded.contents[$0] }
       }
     }
+    for key in loaded.known.cells { set(key, loaded.cells[key]) }
   }
 
-  /// Adds what was known before of slots and cells that the decision didn't ask for.
-  private mutating func add(_ earlier: RememberedContainer, butNot writes: WriteSet) {
-    let written = Set(writes.versions.values.map { ExactText($0.version.record.slot) })
-    for (slot, ids) in earlier.heads where heads[slot] == nil && !written.contains(slot) {
-      heads[slot] = ids.filter { !writes.covered.contains($0) }
-      for id in heads[slot] ?? [] {
-        versions[id] = earlier.versions[id]
-        for hash in earlier.versions[id]?.record.contents ?? [] {
-          contents[hash] = contents[hash] ?? earlier.contents[hash]
-        }
+  // MARK: What was committed
+
+  private mutating func follow(_ writes: WriteSet, by device: DeviceID) {
+    snapshot.revision += 1
+    snapshot.position = writes.position ?? snapshot.position
+    snapshot.used += writes.used
+    if let change = writes.device {
+      if let visit = change.visit { snapshot.device?.seenMilliseconds = visit.milliseconds }
+      if let reached = change.reached {
+        snapshot.device?.reached = reached
+        snapshot.reached[device] = reached == 0 ? nil : reached
       }
     }
-    cells.merge(earlier.cells.filter { writes.cells[$0.key] == nil }) { new, _ in new }
+    for (key, cell) in writes.cells { set(key, cell) }
+    let contents = Dictionary(
+      writes.contents.map { ($0.hash, Snapshot.Content(base: $0.base, size: Int64($0.bytes.count))) }) { $1 }
+    // A save may build on a content of the one that it replaces.
+    let earlier = snapshot.contents
+    for id in writes.covered.union(writes.versions.keys) { remove(id) }
+    for (id, written) in writes.versions where written.isHead && !writes.covered.contains(id) {
+      add(written.version, of: ExactText(written.version.record.slot)) { contents[$0] ?? earlier[$0] }
+    }
   }
+
+  private mutating func set(_ key: CellKey, _ cell: SequencedCell?) {
+    bytes += (cell?.update.size ?? 0) - (snapshot.cells[key]?.update.size ?? 0)
+    snapshot.cells[key] = cell
+    snapshot.known.cells.insert(key)
+  }
+
+  /// Adds a head of a slot, unless that slot's heads aren't known.
+  private mutating func add(
+    _ version: SequencedVersion, of slot: ExactText, _ content: (ContentHash) -> Snapshot.Content?
+  ) {
+    guard snapshot.known.slots.contains(slot) else { return }
+    snapshot.heads[slot, default: []].append(version.record.id)
+    snapshot.add(version, isCovered: false)
+    bytes += version.record.size
+    for hash in version.record.contents {
+      // Of one that is damaged, what is loaded will tell.
+      guard let known = content(hash), !known.isSuspect, !known.isLost else { continue }
+      snapshot.contents[hash] = known
+      snapshot.known.contents.insert(hash)
+    }
+  }
+
+  /// Forgets a version, which is no head any more, and its contents.
+  private mutating func remove(_ id: VersionID) {
+    guard let version = snapshot.versions.removeValue(forKey: id) else { return }
+    bytes -= version.record.size
+    snapshot.known.versions.remove(id)
+    snapshot.coverage[id] = nil
+    snapshot.heads[ExactText(version.record.slot)]?.removeAll { $0 == id }
+    for hash in version.record.contents {
+      snapshot.contents[hash] = nil
+      snapshot.known.contents.remove(hash)
+    }
+  }
+
+  // MARK: What a decision sees
 
   /// Returns the container as a decision sees it; nil if this isn't enough for what it reads, or if it reads no item
   /// that it could change.
   package func snapshot(for reads: ReadSet) -> Snapshot? {
     guard !reads.versions.isEmpty || !reads.cells.isEmpty, hasAll(reads) else { return nil }
-    var known = reads
-    known.reached = reached != nil
-    known.used = used != nil
-    known.versions.formUnion(versions.keys)
-    known.slots.formUnion(heads.keys)
-    known.contents.formUnion(contents.keys)
-    known.cells.formUnion(cells.keys)
-    var snapshot = Snapshot(revision: revision, position: position, known: known)
-    snapshot.assumption = Snapshot.Assumption(
-      position: position, newVersions: reads.versions.subtracting(versions.keys),
-      newContents: reads.contents.subtracting(contents.keys))
-    (snapshot.device, snapshot.reached, snapshot.used) = (device, reached ?? [:], used ?? 0)
-    snapshot.changes = Snapshot.Changes(through: position.seq)
-    (snapshot.heads, snapshot.versions, snapshot.contents) = (heads, versions, contents)
-    snapshot.coverage = versions.mapValues { _ in false }
-    snapshot.cells = cells.compactMapValues(\.self)
+    var snapshot = snapshot
+    let assumption = Snapshot.Assumption(
+      position: snapshot.position, newVersions: reads.versions.subtracting(snapshot.known.versions),
+      newContents: reads.contents.subtracting(snapshot.known.contents))
+    snapshot.assumption = assumption
+    snapshot.known.versions.formUnion(assumption.newVersions)
+    snapshot.known.contents.formUnion(assumption.newContents)
+    (snapshot.known.marks, snapshot.known.changes) = (reads.marks, reads.changes)
+    snapshot.changes = Snapshot.Changes(through: snapshot.position.seq)
     return snapshot
   }
 
   private func hasAll(_ reads: ReadSet) -> Bool {
+    let known = snapshot.known
     var rest = reads
-    if rest.device == deviceID { rest.device = nil }
-    if rest.changes?.after == position.seq { rest.changes = nil }
-    rest.marks.subtract([0, position.seq])
-    rest.reached = rest.reached && reached == nil
-    rest.used = rest.used && used == nil
+    if rest.device == known.device { rest.device = nil }
+    if rest.changes?.after == snapshot.position.seq { rest.changes = nil }
+    rest.marks.subtract([0, snapshot.position.seq])
+    rest.reached = rest.reached && !known.reached
+    rest.used = rest.used && !known.used
     rest.suspects = false
-    rest.slots.subtract(heads.keys)
-    rest.cells.subtract(cells.keys)
-    rest.slotsOfVersions.subtract(versions.keys)
+    rest.slots.subtract(known.slots)
+    rest.cells.subtract(known.cells)
+    rest.slotsOfVersions.subtract(known.versions)
     // Others of these are assumed to be new.
     (rest.versions, rest.contents) = ([], [])
     return rest.isEmpty

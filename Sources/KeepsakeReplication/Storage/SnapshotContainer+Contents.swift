@@ -8,7 +8,7 @@ extension SnapshotContainer {
   package static let straysAtOnce = 1_000
 
   /// What is known of a content; nil if it isn't here.
-  func facts(_ hash: ContentHash) throws -> Snapshot.Content? {
+  private func facts(_ hash: ContentHash) throws -> Snapshot.Content? {
     if let changed = contents[hash] { return changed }
     guard base.known.contents.contains(hash) else { throw NotLoaded { $0.contents = [hash] } }
     return base.contents[hash]
