@@ -2,7 +2,14 @@
 ///
 /// A read of what wasn't loaded throws ``NotLoaded``.
 package struct SnapshotContainer: ContainerStorage, Sendable {
-  package let base: Snapshot
+  /// Behind a reference, since a copy of all its parts takes longer than many a decision.
+  private final class Loaded: Sendable {
+    let snapshot: Snapshot
+
+    init(_ snapshot: Snapshot) { self.snapshot = snapshot }
+  }
+  private let loaded: Loaded
+  package var base: Snapshot { _read { yield loaded.snapshot } }
   package internal(set) var writes = WriteSet()
   package var faults: Faults { base.faults }
 
@@ -19,7 +26,7 @@ package struct SnapshotContainer: ContainerStorage, Sendable {
   var newClosedChains: [ChainID: BankState.ClosedChain] = [:]
 
   package init(_ base: Snapshot) {
-    self.base = base
+    loaded = Loaded(base)
     writes.assumption = base.assumption
   }
 
