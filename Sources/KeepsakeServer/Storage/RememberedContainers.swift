@@ -8,13 +8,17 @@ import Synchronization
 /// What has been remembered is used only of a container that nobody else has changed between this server's last two
 /// commits: where each request of a player comes to another server, it would be in vain.
 final class RememberedContainers: Sendable {
-  private struct Entry {
-    var container: RememberedContainer?
+  private final class Entry: Sendable {
+    let container: RememberedContainer?
     /// The revision to which this server has brought it.
-    var revision: UInt64
+    let revision: UInt64
     /// Whether nobody else has changed it before that.
-    var isAlone: Bool
-    var connections: Int
+    let isAlone: Bool
+    let connections: Int
+
+    init(_ container: RememberedContainer?, revision: UInt64, isAlone: Bool, connections: Int) {
+      (self.container, self.revision, self.isAlone, self.connections) = (container, revision, isAlone, connections)
+    }
   }
   private let known = Mutex<[ContainerID: Entry]>([:])
   private let most: Int
@@ -53,8 +57,7 @@ final class RememberedContainers: Sendable {
       if let other = known[container], other.revision > before, other.connections == connections { return }
       // Forgets whichever is found first: it costs one load when it is asked for.
       if known[container] == nil, known.count >= most { known.remove(at: known.startIndex) }
-      known[container] = Entry(
-        container: remembered, revision: before + 1, isAlone: isAlone, connections: connections)
+      known[container] = Entry(remembered, revision: before + 1, isAlone: isAlone, connections: connections)
     }
   }
 
