@@ -91,9 +91,10 @@ import Testing
     var random = SeededGenerator(seed: seed)
     var cursors = [Cursor](repeating: .start, count: devices.count)
     var outcomes: Set<String> = []
-    var index = 0
+    var playing = 0
     for number in 1...750 as ClosedRange<UInt64> {
-      if !isOneAtATime || random.next() % 16 == 0 { index = Int(random.next() % UInt64(devices.count)) }
+      if !isOneAtATime || random.next() % 16 == 0 { playing = Int(random.next() % UInt64(devices.count)) }
+      let index = playing
       if random.next() % 20 == 0 { cursors[index] = .start }
       let request = request(number, cursors[index], memory, using: &random)
       let quota: Int64? = random.next() % 2 == 0 ? 9_000 : nil
