@@ -9,11 +9,14 @@ final class CountedLoads: DecidingStorage {
   let storage: PostgreSQLStorage
   let loads = Shared(0)
   let commits = Shared(0)
+  let remembers = Shared(true)
   var clock: @Sendable () -> Int64 { storage.clock }
 
   init(_ storage: PostgreSQLStorage) { self.storage = storage }
 
-  func remembered(of container: ContainerID) async throws -> RememberedContainers? { storage.remembered }
+  func remembered(of container: ContainerID) async throws -> RememberedContainers? {
+    remembers.value ? storage.remembered : nil
+  }
 
   func load(_ reads: ReadSet, of container: ContainerID) async throws -> Snapshot {
     loads.value += 1
