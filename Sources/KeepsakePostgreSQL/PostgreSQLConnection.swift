@@ -87,12 +87,11 @@ package final class PostgreSQLConnection {
   }
 
   /// Has a statement planned once, and not for each value: all look rows up by their keys, and planning one that was
-  /// joined takes as long as running it. For a few rows, a bitmap of them takes longer than reading them. An older
-  /// server that lacks a setting goes on without.
+  /// joined takes as long as running it. An older server that lacks a setting goes on without.
   private static let tuning = PostgreSQLStatement(
     """
-    SELECT set_config(name, CASE name WHEN 'plan_cache_mode' THEN 'force_generic_plan' ELSE 'off' END, false)
-    FROM pg_settings WHERE name IN ('jit', 'plan_cache_mode', 'enable_bitmapscan')
+    SELECT set_config(name, CASE name WHEN 'jit' THEN 'off' ELSE 'force_generic_plan' END, false)
+    FROM pg_settings WHERE name IN ('jit', 'plan_cache_mode')
     """)
 
   /// Whether a server is PostgreSQL, and not another database that speaks its protocol, by what it says.

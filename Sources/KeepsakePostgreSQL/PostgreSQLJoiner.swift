@@ -10,7 +10,7 @@ import Foundation
 /// may be joined which touch different rows, and read nothing that another one of them writes.
 struct PostgreSQLJoiner {
   /// At most so many different joined statements are prepared for a connection; each takes some 100 KB of the server.
-  static let shapes = 32
+  static let shapes = 64
 
   /// What is sent in place of one or more statements.
   struct Joined {

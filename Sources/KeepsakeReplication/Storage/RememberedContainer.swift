@@ -6,14 +6,17 @@
 /// fail, has to be made again over what is loaded. That a save's own items are new is assumed, and shown by the commit
 /// (``Snapshot/Assumption``).
 package struct RememberedContainer: Sendable {
-  /// Of a container with more heads and cells than this that the device works on, nothing is remembered.
+  /// Of a container with more slots, heads and cells than this that the device works on, nothing is remembered; nor is
+  /// a request decided over it that has more items than this.
   package static let mostItems = 64
-  /// The same for the bytes of their records and states.
+  /// The same for what they take in memory, roughly.
   package static let mostBytes = 8_192
+  /// Of a head with more contents or custom values than this.
+  package static let mostParts = 16
 
   /// The container at its revision, with nothing that only one request asks for.
   private var snapshot: Snapshot
-  /// Those of the heads' records and the cells' states.
+  /// Those of slots, heads and cells.
   private var bytes = 0
 
   package var revision: UInt64 { snapshot.revision }
@@ -36,8 +39,12 @@ package struct RememberedContainer: Sendable {
     // What was loaded is the same, or more.
     if before.assumption == nil { add(before) } else if !isSame { return nil }
     follow(writes, by: device)
+    let names = snapshot.known.slots.reduce(0) { $0 + $1.text.utf8.count }
     guard snapshot.heads.count + snapshot.versions.count + snapshot.known.cells.count <= Self.mostItems,
-      bytes <= Self.mostBytes
+      bytes + names <= Self.mostBytes,
+      snapshot.versions.values.allSatisfy({
+        max($0.record.contents.count, $0.record.metadata.custom.count) <= Self.mostParts
+      })
     else { return nil }
   }
 
@@ -88,8 +95,8 @@ package struct RememberedContainer: Sendable {
 
   private mutating func set(_ key: CellKey, _ cell: SequencedCell?) {
     bytes += (cell?.update.size ?? 0) - (snapshot.cells[key]?.update.size ?? 0)
+    if snapshot.known.cells.insert(key).inserted { bytes += key.collection.utf8.count + key.key.utf8.count }
     snapshot.cells[key] = cell
-    snapshot.known.cells.insert(key)
   }
 
   /// Adds a head of a slot, unless that slot's heads aren't known.
@@ -126,7 +133,8 @@ package struct RememberedContainer: Sendable {
   /// Returns the container as a decision sees it; nil if this isn't enough for what it reads, or if it reads no item
   /// that it could change.
   package func snapshot(for reads: ReadSet) -> Snapshot? {
-    guard !reads.versions.isEmpty || !reads.cells.isEmpty, hasAll(reads) else { return nil }
+    let items = reads.versions.count + reads.cells.count
+    guard items > 0, items + reads.contents.count <= Self.mostItems, hasAll(reads) else { return nil }
     var snapshot = snapshot
     let assumption = Snapshot.Assumption(
       position: snapshot.position, newVersions: reads.versions.subtracting(snapshot.known.versions),

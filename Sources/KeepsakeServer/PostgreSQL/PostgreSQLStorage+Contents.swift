@@ -62,12 +62,17 @@ extension PostgreSQLStorage {
 
   /// Has a content whose bytes are gone put again by a device that has it.
   private func lose(_ hash: ContentHash, _ key: ContentKey) async throws {
+    let content: [PostgreSQLValue] = [
+      .bytes(key.container.bytes), .bytes(hash.bytes), .bytes(Data(key.name.utf8)),
+    ]
     // Who remembers the container has to learn of it, too.
     let turn = PostgreSQLStatement(
-      "UPDATE container SET revision = revision + 1 WHERE id = $1 AND revision >= 0", [.bytes(key.container.bytes)])
+      """
+      UPDATE container SET revision = revision + 1 WHERE id = $1 AND revision >= 0
+      AND EXISTS (SELECT 1 FROM content WHERE container = $1 AND hash = $2 AND file = $3 AND suspect = 0)
+      """, content)
     let statement = PostgreSQLStatement(
-      "UPDATE content SET suspect = 1 WHERE container = $1 AND hash = $2 AND file = $3",
-      [.bytes(key.container.bytes), .bytes(hash.bytes), .bytes(Data(key.name.utf8))])
+      "UPDATE content SET suspect = 1 WHERE container = $1 AND hash = $2 AND file = $3", content)
     guard try await run([turn, statement])[1].count > 0 else { throw Self.replaced }
     logger.error("The bytes of a content are gone; it is waited for from a device that has it")
   }

@@ -28,14 +28,12 @@ extension DecidingStorage {
     _ body: @escaping @Sendable (inout SnapshotContainer) throws -> Result
   ) async throws -> Result {
     let remembered = try await remembered(of: container)
-    if let snapshot = remembered?.snapshot(of: container, for: reads), leaving == nil {
-      let isHeavy = reads.work + work > ServerLimits.lightDecision
-      if case .made(let result, let decided) = try? await Decision.make(over: snapshot, isHeavy: isHeavy, body),
-        !decided.writes.isEmpty, decided.writes.showsAssumption
-      {
-        let isDone = try await commit(decided, of: container, remembered, connections: snapshot.assumption?.connections)
-        if isDone { return result }
-      }
+    if let snapshot = remembered?.snapshot(of: container, for: reads), leaving == nil,
+      case .made(let result, let decided) = try? await Decision.make(over: snapshot, isHeavy: false, body),
+      !decided.writes.isEmpty, decided.writes.showsAssumption,
+      try await commit(decided, of: container, remembered, connections: snapshot.assumption?.connections)
+    {
+      return result
     }
     var needed = reads
     var conflicts = 0

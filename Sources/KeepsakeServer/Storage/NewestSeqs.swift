@@ -9,7 +9,7 @@ final class NewestSeqs: Sendable {
   /// About 40 bytes each.
   private static let most = 16_384
 
-  private let known = Mutex<[ContainerID: (seq: UInt64, noted: UInt64)]>([:])
+  private let known = Mutex(BoundedTable<ContainerID, (seq: UInt64, noted: UInt64)>(most: NewestSeqs.most))
   /// After which time a seq isn't known any more: other servers may change the container, too. Nil for never.
   private let lifetimeSeconds: UInt64?
 
@@ -29,14 +29,12 @@ final class NewestSeqs: Sendable {
 
   /// Notes the seq of a container, unless a later one is known: what was loaded may arrive after a commit.
   func note(_ seq: UInt64, of container: ContainerID) {
-    known.withLock { known in
-      // Forgets whichever is found first: it costs one read when it is asked for.
-      if known[container] == nil, known.count >= Self.most { known.remove(at: known.startIndex) }
-      known[container] = (max(known[container].flatMap(fresh) ?? 0, seq), Self.now)
+    _ = known.withLock { known in
+      known.put((max(known[container].flatMap(fresh) ?? 0, seq), Self.now), for: container)
     }
   }
 
   /// Forgets a container, for instance one that was deleted.
-  func forget(_ container: ContainerID) { known.withLock { $0[container] = nil } }
+  func forget(_ container: ContainerID) { known.withLock { $0.remove(container) } }
 }
 #endif

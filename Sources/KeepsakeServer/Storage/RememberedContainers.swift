@@ -20,15 +20,15 @@ final class RememberedContainers: Sendable {
       (self.container, self.revision, self.isAlone, self.connections) = (container, revision, isAlone, connections)
     }
   }
-  private let known = Mutex<[ContainerID: Entry]>([:])
-  private let most: Int
+  private let known: Mutex<BoundedTable<ContainerID, Entry>>
   /// How many connections to the database have been made: what was remembered before the last one doesn't count, since
   /// a database that takes over may lack the newest commits.
   private let countConnections: @Sendable () -> Int
 
-  /// - Parameter most: How many containers are remembered: each takes at most some 10 KB, and most 2 KB.
+  /// - Parameter most: How many containers are remembered.
   init(most: Int = ServerLimits.rememberedContainers, connections: @escaping @Sendable () -> Int) {
-    (self.most, countConnections) = (most, connections)
+    known = Mutex(BoundedTable(most: most))
+    countConnections = connections
   }
 
   /// How many connections have been made; asked before what is noted is read.
@@ -52,15 +52,16 @@ final class RememberedContainers: Sendable {
     let known = known.withLock { $0[container] }
     let isAlone = known?.revision == before && known?.connections == connections
     let remembered = RememberedContainer(after: decided, and: isAlone ? known?.container : nil)
-    self.known.withLock { known in
+    let entry = Entry(remembered, revision: before + 1, isAlone: isAlone, connections: connections)
+    _ = self.known.withLock { known in
       // Of two commits, the later one may be noted first.
-      if let other = known[container], other.revision > before, other.connections == connections { return }
-      // Forgets whichever is found first: it costs one load when it is asked for.
-      if known[container] == nil, known.count >= most { known.remove(at: known.startIndex) }
-      known[container] = Entry(remembered, revision: before + 1, isAlone: isAlone, connections: connections)
+      if let other = known[container], other.revision > before, other.connections == connections {
+        return [ContainerID: Entry]()
+      }
+      return known.put(entry, for: container)
     }
   }
 
-  func forget(_ container: ContainerID) { known.withLock { $0[container] = nil } }
+  func forget(_ container: ContainerID) { known.withLock { $0.remove(container) } }
 }
 #endif
