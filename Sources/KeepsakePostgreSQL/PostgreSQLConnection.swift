@@ -31,12 +31,7 @@ package final class PostgreSQLConnection {
   /// Connects to the first server that is reached and takes changes. Blocks, for `connectSeconds` for each at most.
   package init(_ settings: PostgreSQLSettings) throws(PostgreSQLError) {
     self.settings = settings
-    let words = settings.words
-    let names = words.map { strdup($0.name) }
-    let values = words.map { strdup($0.value) }
-    defer { for text in names + values { free(text) } }
-    let pointers = { (texts: [UnsafeMutablePointer<CChar>?]) in texts.map { UnsafePointer($0) } + [nil] }
-    guard let connection = PQconnectdbParams(pointers(names), pointers(values), 1) else {
+    guard let connection = Self.withWords(settings, { PQconnectdbParams($0, $1, 1) }) else {
       throw .unreachable("libpq is out of memory")
     }
     self.connection = connection
@@ -53,6 +48,23 @@ package final class PostgreSQLConnection {
       throw .unreachable(Self.message(of: connection))
     }
     try greet()
+  }
+
+  /// Whether a server answers at an address and takes connections, if not this one. Blocks, as connecting does.
+  package static func isAnswering(_ settings: PostgreSQLSettings) -> Bool {
+    withWords(settings) { PQpingParams($0, $1, 1) == PQPING_OK }
+  }
+
+  private static func withWords<Result>(
+    _ settings: PostgreSQLSettings,
+    _ body: (_ names: [UnsafePointer<CChar>?], _ values: [UnsafePointer<CChar>?]) -> Result
+  ) -> Result {
+    let words = settings.words
+    let names = words.map { strdup($0.name) }
+    let values = words.map { strdup($0.value) }
+    defer { for text in names + values { free(text) } }
+    let pointers = { (texts: [UnsafeMutablePointer<CChar>?]) in texts.map { UnsafePointer($0) } + [nil] }
+    return body(pointers(names), pointers(values))
   }
 
   static let greeting = PostgreSQLStatement("SELECT current_setting('default_transaction_isolation'), version()")

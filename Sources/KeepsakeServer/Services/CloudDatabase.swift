@@ -13,7 +13,9 @@ enum CloudDatabase {
   static func open(_ configuration: ServerConfiguration, logger: Logger) async throws -> any AdminStorage {
     #if PostgreSQL
     let shards = try ShardAddress.all(configuration.shards)
-    guard !shards.isEmpty else { return try await openOne(configuration, logger: logger) }
+    guard !shards.isEmpty else {
+      return try await openOne(configuration, until: end(of: configuration), logger: logger)
+    }
     return try await openSharded(shards, configuration, logger: logger)
     #else
     throw missing
@@ -27,11 +29,12 @@ enum CloudDatabase {
   ) async throws -> ShardedStorage {
     let addresses = Dictionary(shards.map { ($0.name, $0.address) }) { $1 }
     let names = Set(addresses.keys).union([ShardBinding.home])
+    let end = end(of: configuration)
     return try await ShardedStorage.open(addresses.keys.sorted(), firstWait: firstWait) { name, binding in
       var logger = logger
       logger[metadataKey: "shard"] = "\(name)"
       return try await openOne(
-        configuration, at: addresses[name], binding: binding, shards: names, logger: logger)
+        configuration, at: addresses[name], binding: binding, shards: names, until: end, logger: logger)
     }
   }
 
@@ -56,7 +59,7 @@ enum CloudDatabase {
 
   private static func openOne(
     _ configuration: ServerConfiguration, at address: String? = nil, binding: ShardBinding? = nil,
-    shards: Set<String> = [], logger: Logger
+    shards: Set<String> = [], until end: ContinuousClock.Instant, logger: Logger
   ) async throws -> PostgreSQLStorage {
     var settings = PostgreSQLSettings(address ?? configuration.database ?? "")
     settings.statementSeconds = configuration.databaseSeconds
@@ -65,7 +68,7 @@ enum CloudDatabase {
     let which = binding.map { " of the shard \($0.name)" } ?? ""
     do {
       let contents = try ContentPlace.all(configuration.contents)
-      return try await waiting(configuration, logger: logger) {
+      return try await waiting(for: settings, until: end, logger: logger) {
         try await PostgreSQLStorage(
           settings, connections: configuration.databaseConnections, contents: contents, binding: binding,
           shards: shards, clock: configuration.clock, logger: logger, webhooks: configuration.webhooks)
@@ -79,24 +82,35 @@ enum CloudDatabase {
     }
   }
 
-  /// Does `body` again as long as a database can't be reached, for a while.
+  /// Until when a server that starts now waits for its databases.
+  private static func end(of configuration: ServerConfiguration) -> ContinuousClock.Instant {
+    .now + .seconds(configuration.databaseWaitSeconds)
+  }
+
+  /// Does `body` again as long as a database doesn't answer. One that answers and refuses isn't waited for.
   private static func waiting<Result>(
-    _ configuration: ServerConfiguration, logger: Logger, _ body: () async throws -> Result
+    for settings: PostgreSQLSettings, until end: ContinuousClock.Instant, logger: Logger,
+    _ body: () async throws -> Result
   ) async throws -> Result {
-    let end = ContinuousClock.now + .seconds(configuration.databaseWaitSeconds)
-    var hasWaited = false
+    var (hasWaited, hasAnswered) = (false, false)
     while true {
       do {
         return try await body()
       } catch let error as PostgreSQLError where error.isPassing && ContinuousClock.now < end {
-        if !hasWaited {
-          logger.warning(
-            "Waiting for the database, for up to \(configuration.databaseWaitSeconds) s",
-            metadata: ["error": "\(error)"])
-        }
+        // It may have begun to answer just now.
+        if hasAnswered { throw error }
+        hasAnswered = await isAnswering(settings)
+        if hasAnswered { continue }
+        if !hasWaited { logger.warning("Waiting for the database", metadata: ["error": "\(error)"]) }
         hasWaited = true
         try await Task.sleep(for: .milliseconds(500))
       }
+    }
+  }
+
+  private static func isAnswering(_ settings: PostgreSQLSettings) async -> Bool {
+    await withCheckedContinuation { continuation in
+      Thread.detachNewThread { continuation.resume(returning: PostgreSQLConnection.isAnswering(settings)) }
     }
   }
   #endif
@@ -108,8 +122,9 @@ enum CloudDatabase {
     guard let address = configuration.database else { return false }
     #if PostgreSQL
     do {
-      return try await waiting(configuration, logger: logger) {
-        try await CloudMoveState.awaitFinished(PostgreSQLSettings(address), logger: logger)
+      let settings = PostgreSQLSettings(address)
+      return try await waiting(for: settings, until: end(of: configuration), logger: logger) {
+        try await CloudMoveState.awaitFinished(settings, logger: logger)
       }
     } catch let error as PostgreSQLError {
       throw ServerError(.inputOutput, "The database can't be opened.", cause: error)

@@ -77,9 +77,25 @@ struct PostgreSQLMigrationTests {
       #expect(log.lines.value.count { $0.text.contains("Waiting for the database") } == 1)
       #expect(log.lines.value.contains { $0.text.contains(folder.url.path) })
 
+      log.lines.value = []
       configuration.database = database.address.replacingOccurrences(of: there, with: folder.url.path + "/none")
-      configuration.databaseWaitSeconds = 0
+      configuration.databaseWaitSeconds = 1
       await #expect(throws: ServerError.self) { try await CloudDatabase.open(configuration, logger: log.logger) }
+      #expect(log.lines.value.count { $0.text.contains("Waiting for the database") } == 1)
+    }
+  }
+
+  @Test("a server doesn't wait for a database that answers and refuses it")
+  func refuses() async throws {
+    try await TemporaryFolder.with { folder in
+      try await with { database in
+        let log = RecordedLog()
+        var configuration = ServerConfiguration(data: folder, port: 0, appKeys: ["key"])
+        configuration.database = database.address.replacingOccurrences(of: "/postgres?", with: "/none?")
+        #expect(configuration.database != database.address)
+        await #expect(throws: ServerError.self) { try await CloudDatabase.open(configuration, logger: log.logger) }
+        #expect(log.lines.value.isEmpty)
+      }
     }
   }
 

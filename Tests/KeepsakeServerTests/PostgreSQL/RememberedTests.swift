@@ -84,12 +84,17 @@ struct RememberedTests {
     }
 
     mutating func exchange(_ request: ExchangeRequest, at storage: CountedLoads) async throws -> ExchangeResponse {
-      let (device, number) = (device, number)
+      let number = number
+      let identity = DeviceIdentity(
+        device: device, player: PlayerID(high: 2, low: 2), container: container, app: AppID(ofKey: "app"))
       let reads = try CloudAcceptance.reads(of: request, from: device, hasQuota: true)
       let response = try await storage.decide(on: container, reading: reads) { container in
         var random = SeededGenerator(seed: number)
+        // As the server's route does.
+        try container.admit(identity.device, with: nil)
+        try container.recordVisit(of: identity, now: 5)
         return try CloudAcceptance.exchange(
-          request, from: device, now: 5, quota: 1_000_000, in: &container, using: &random)
+          request, from: identity.device, now: 5, quota: 1_000_000, in: &container, using: &random)
       }
       cursor = response.cursor
       return response
@@ -157,8 +162,45 @@ struct RememberedTests {
       #expect(before != player.heads["main"])
       player.heads["main"] = heads.first
       one.loads.value = 0
-      for _ in 0..<3 { try await player.save("other", at: one) }
-      #expect(one.loads.value == 1)
+      for loads in [1, 1, 1] {
+        try await player.save("main", at: one)
+        #expect(one.loads.value == loads)
+      }
+    }
+  }
+
+  @Test("a device that another server has removed is refused, and its player's data stay as they were")
+  func removed() async throws {
+    try await with { one, other in
+      var player = Player()
+      for _ in 0..<3 { try await player.save("main", at: one) }
+      _ = try await other.retire(Self.device, of: player.container, now: 5)
+      await #expect(throws: APIError.retired) { try await player.save("main", at: one) }
+      #expect(try await player.all(at: one).count == 3)
+    }
+  }
+
+  @Test("of saves that a device makes at the same time, each counts")
+  func together() async throws {
+    try await with { storage, _ in
+      var player = Player()
+      for number in 0..<12 { try await player.save("slot \(number % 4)", at: storage) }
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for number in 0..<8 as Range<UInt64> {
+          var saving = player
+          saving.number += number
+          group.addTask { [saving] in
+            var saving = saving
+            try await saving.save("slot \(number % 4)", at: storage)
+          }
+        }
+        try await group.waitForAll()
+      }
+      #expect(try await player.all(at: storage).count == 20)
+      // Two in each slot that don't cover each other.
+      for slot in 0..<4 {
+        #expect(try await storage.look(at: player.container) { try $0.heads(of: "slot \(slot)").count } == 2)
+      }
     }
   }
 
