@@ -13,8 +13,11 @@ final class PostgreSQLNotices: Sendable {
   static let channel = "keepsake"
   /// A notice is shorter than 8,000 bytes.
   private static let perNotice = 100
-  /// Between two notices: each is a transaction that wakes all servers.
+  /// Between two notices, each of which is a transaction that wakes all servers; and the same after one that said so
+  /// few things that others are hardly waiting.
   private static let pause = Duration.milliseconds(20)
+  private static let shortPause = Duration.milliseconds(1)
+  private static let few = 2
 
   private struct State {
     /// The newest of each container.
@@ -38,24 +41,25 @@ final class PostgreSQLNotices: Sendable {
     guard isFirst else { return }
     Task {
       // However long one takes, the next waits for it.
-      while let texts = next() {
-        await send(texts)
+      while let due = next() {
+        await send(due.texts)
         // Cancelled by nobody.
-        try? await Task.sleep(for: Self.pause)
+        try? await Task.sleep(for: due.count > Self.few ? Self.pause : Self.shortPause)
       }
     }
   }
 
-  /// Returns the notices that are due; nil if there are none.
-  private func next() -> [String]? {
+  /// Returns the notices that are due, and how many things they say; nil if there are none.
+  private func next() -> (texts: [String], count: Int)? {
     state.withLock { state in
       let due = state.moved.map { EventHub.Relayed.moved($0.key, $0.value) } + state.ended
       (state.moved, state.ended) = ([:], [])
       state.isSending = !due.isEmpty
       if due.isEmpty { return nil }
-      return stride(from: 0, to: due.count, by: Self.perNotice).map { start in
+      let texts = stride(from: 0, to: due.count, by: Self.perNotice).map { start in
         ([sender] + due[start..<min(start + Self.perNotice, due.count)].map(Self.text)).joined(separator: " ")
       }
+      return (texts, due.count)
     }
   }
 
