@@ -175,7 +175,8 @@ struct RememberedTests {
       var player = Player()
       for _ in 0..<3 { try await player.save("main", at: one) }
       _ = try await other.retire(Self.device, of: player.container, now: 5)
-      await #expect(throws: APIError.retired) { try await player.save("main", at: one) }
+      let error = await #expect(throws: APIError.self) { try await player.save("main", at: one) }
+      #expect(error?.code == APIError.retired.code)
       #expect(try await player.all(at: one).count == 3)
     }
   }
