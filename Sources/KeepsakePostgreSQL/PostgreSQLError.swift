@@ -28,6 +28,8 @@ package enum PostgreSQLError: Error, Hashable, Sendable {
     package static let diskFull: State = "53100"
     package static let undefinedTable: State = "42P01"
     package static let duplicateTable: State = "42P07"
+    /// Also of a table's type, if two make the same table at a time.
+    package static let duplicateObject: State = "42710"
     package static let unknownStatement: State = "26000"
     package static let featureNotSupported: State = "0A000"
   }

@@ -131,7 +131,7 @@ import Testing
       if random.next() % 20 == 0 { cursors[index] = .start }
       let make = isPlaying ? Self.save : Self.request
       let request = make(number, cursors[index], memory, &random)
-      let quota: Int64? = isPlaying ? 90_000 : random.next() % 2 == 0 ? 9_000 : nil
+      let quota: Int64? = isPlaying ? (number < 650 ? 2_000_000 : 90_000) : random.next() % 2 == 0 ? 9_000 : nil
       let source = SeededGenerator(seed: random.next())
       var marks = source
       let expected: Result<ExchangeResponse, ExchangeError>

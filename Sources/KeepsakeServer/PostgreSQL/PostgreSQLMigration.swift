@@ -54,7 +54,7 @@ extension PostgreSQLSchema {
   private static func pause() async throws { try await Task.sleep(for: .milliseconds(Int.random(in: 20..<200))) }
 
   private static func isDuplicate(_ error: PostgreSQLError) -> Bool {
-    error.state == .uniqueViolation || error.state == .duplicateTable
+    error.state.map { [.uniqueViolation, .duplicateTable, .duplicateObject].contains($0) } ?? false
   }
 
   /// Reads the state of the tables, and the number of the oldest one whose servers may use them.

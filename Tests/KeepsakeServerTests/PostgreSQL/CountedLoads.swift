@@ -9,14 +9,11 @@ final class CountedLoads: DecidingStorage {
   let storage: PostgreSQLStorage
   let loads = Shared(0)
   let commits = Shared(0)
-  let remembers = Shared(true)
   var clock: @Sendable () -> Int64 { storage.clock }
 
   init(_ storage: PostgreSQLStorage) { self.storage = storage }
 
-  func remembered(of container: ContainerID) async throws -> RememberedContainers? {
-    remembers.value ? storage.remembered : nil
-  }
+  func remembered(of container: ContainerID) async throws -> RememberedContainers? { storage.remembered }
 
   func load(_ reads: ReadSet, of container: ContainerID) async throws -> Snapshot {
     loads.value += 1
