@@ -131,6 +131,8 @@ extension ShardedStorage {
   }
 
   /// Has the other databases forget devices that are about to be deleted: what they have used and signed in to there.
+  /// The one where they live does so in the deletion's own transaction: a request that comes before that mustn't find
+  /// its own proof used by nobody.
   private func forgetDevices(of containers: [ContainerID]) async throws {
     for container in containers {
       try await at(container) { storage in
@@ -139,7 +141,7 @@ extension ShardedStorage {
           [.bytes(container.bytes)])
         let rows = try await storage.read([known], of: container)[0]
         let devices = PostgreSQLValue.list(try rows.map { try $0.bytes(0) })
-        _ = try await self.ask { other in
+        _ = try await self.ask(butNot: storage) { other in
           _ = try await other.read([
             PostgreSQLStatement("UPDATE identity_use SET device = '' WHERE device = ANY($1)", [devices]),
             PostgreSQLStatement(

@@ -139,11 +139,13 @@ final class ShardedStorage: AdminStorage {
   }
 
   /// Asks all databases at the same time.
+  ///
+  /// - Parameter excluded: One that isn't asked.
   func ask<Answer: Sendable>(
-    _ body: @escaping @Sendable (PostgreSQLStorage) async throws -> Answer
+    butNot excluded: PostgreSQLStorage? = nil, _ body: @escaping @Sendable (PostgreSQLStorage) async throws -> Answer
   ) async throws -> [(shard: String, answer: Answer)] {
     try await withThrowingTaskGroup(of: (String, Answer).self) { group in
-      for (name, storage) in shards { group.addTask { (name, try await body(storage)) } }
+      for (name, storage) in shards where storage !== excluded { group.addTask { (name, try await body(storage)) } }
       return try await group.reduce(into: []) { $0.append(($1.0, $1.1)) }.sorted { $0.shard < $1.shard }
     }
   }
