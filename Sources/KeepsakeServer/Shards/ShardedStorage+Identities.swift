@@ -14,7 +14,7 @@ extension ShardedStorage {
     try await removeVoid(identity.id, besides: device.container)
     return try await at(device.container) { storage in
       if storage.isHome { return try await storage.link(identity, to: device, now: now) }
-      if try await self.isUsed(identity, byOtherThan: device.device, now: now) { return .used }
+      if try await self.isUsed(identity, byOtherThan: device, now: now) { return .used }
       let before = try await self.holder(of: identity.id)
       guard try await self.claim(identity, for: device, now: now) else { return .taken }
       let link = try await storage.link(identity, to: device, now: now)
@@ -36,7 +36,7 @@ extension ShardedStorage {
     with identity: VerifiedIdentity, by device: DeviceIdentity, as new: NewDevice, now: Int64
   ) async throws -> IdentitySignIn {
     // First: for a proof that another device has used, nobody is moved.
-    if try await isUsed(identity, byOtherThan: device.device, now: now) { return .used }
+    if try await isUsed(identity, byOtherThan: device, now: now) { return .used }
     let holder = try await holder(of: identity.id)?.container
     // Its transaction needs both: the one that asks comes to the other, and has less to carry as a rule.
     let others = holder == nil || holder == device.container ? [] : [device.container]
@@ -116,10 +116,21 @@ extension ShardedStorage {
   }
 
   /// Whether another device has used the proof, in any database. It is from now on no good for another one.
+  ///
+  /// - Throws: `APIError.retired` for a device that is deleted meanwhile with its player: what it has used itself is
+  ///   nobody's before it is gone.
   private func isUsed(
-    _ identity: VerifiedIdentity, byOtherThan device: DeviceID, now: Int64
+    _ identity: VerifiedIdentity, byOtherThan device: DeviceIdentity, now: Int64
   ) async throws -> Bool {
-    try await home.transaction { try $0.use(of: identity, by: device, now: now) == .refused }
+    let use = try await home.transaction { try $0.use(of: identity, by: device.device, now: now) }
+    guard use == .refused else { return false }
+    let end = ContinuousClock.now + Self.patience
+    while try await directory.placement(of: device.container)?.isDeleting == true {
+      guard ContinuousClock.now < end else { throw ShardMover.busy }
+      try await PostgreSQLPool.pause(after: 5)
+    }
+    if try await isRetired(device) { throw APIError.retired }
+    return true
   }
 
   private func recordUses(_ identity: VerifiedIdentity, by device: DeviceID, now: Int64) async throws {
