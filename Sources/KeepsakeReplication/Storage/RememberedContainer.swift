@@ -84,7 +84,8 @@ package struct RememberedContainer: Sendable {
     }
     for (key, cell) in writes.cells { set(key, cell) }
     let contents = Dictionary(
-      writes.contents.map { ($0.hash, Snapshot.Content(base: $0.base, size: Int64($0.bytes.count))) }) { $1 }
+      writes.contents.map { ($0.hash, Snapshot.Content(base: $0.base, size: Int64($0.bytes.count))) }
+    ) { $1 }
     // A save may build on a content of the one that it replaces.
     let earlier = snapshot.contents
     for id in writes.covered.union(writes.versions.keys) { remove(id) }
