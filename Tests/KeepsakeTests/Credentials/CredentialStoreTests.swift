@@ -206,7 +206,8 @@ import Testing
     await #expect(throws: StoreError.self) { try await game.cloud.join("ABCDEFGH") }
     store.faults.value = []
     #expect(await thrownCode(\GameDataError.code) { try await game.cloud.join("ABCDEFGH") } == .unreachable)
-    #expect(store.entries.isEmpty)
+    // The game syncs by itself, too, and may just be trying what the store keeps.
+    try await until("nothing is left in the store") { store.entries.isEmpty }
   }
 
   // MARK: Deleting
