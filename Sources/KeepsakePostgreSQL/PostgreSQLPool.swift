@@ -173,8 +173,9 @@ package final class PostgreSQLPool: Sendable {
   private func run(_ jobs: [Job], on connection: PostgreSQLConnection) {
     if let session = jobs[0].session { return session(connection) }
     let made = connectionsMade
-    let current = jobs.filter { $0.connections ?? made == made }
-    for job in jobs where job.connections ?? made != made {
+    let isCurrent = { (job: Job) in job.connections.map { $0 == made } ?? true }
+    let current = jobs.filter(isCurrent)
+    for job in jobs where !isCurrent(job) {
       job.finish(.failure(.refused(.serializationFailure, message: "another connection has been made")))
     }
     if current.isEmpty { return }
