@@ -19,7 +19,7 @@ struct PostgreSQLDecisionTests {
     settings = TestDatabase.settings(try #require(TestDatabase.address))
   }
 
-  private static func newContainer() -> ContainerID {
+  static func newContainer() -> ContainerID {
     var random = SystemRandomNumberGenerator()
     return ContainerID(using: &random)
   }

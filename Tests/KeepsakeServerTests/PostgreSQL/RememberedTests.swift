@@ -20,11 +20,6 @@ struct RememberedTests {
     settings = TestDatabase.settings(try #require(TestDatabase.address))
   }
 
-  private static func newContainer() -> ContainerID {
-    var random = SystemRandomNumberGenerator()
-    return ContainerID(using: &random)
-  }
-
   private static func isAccepted(_ response: ExchangeResponse) -> Bool {
     if case .accepted = response.outcome { true } else { false }
   }
@@ -34,9 +29,6 @@ struct RememberedTests {
     var storages: [PostgreSQLStorage] = []
     do {
       for _ in 0..<2 {
-        // Where commits fail by chance, some would be made again over what is loaded.
-        var settings = settings
-        settings.standIn = nil
         storages.append(try await PostgreSQLStorage(settings, connections: 1, clock: { 5 }))
       }
       try await body(CountedLoads(storages[0]), CountedLoads(storages[1]))
@@ -49,7 +41,7 @@ struct RememberedTests {
 
   /// A device that saves.
   private struct Player {
-    let container = RememberedTests.newContainer()
+    let container = PostgreSQLDecisionTests.newContainer()
     var device = RememberedTests.device
     var cursor = Cursor.start
     var heads: [String: VersionID] = [:]
@@ -113,7 +105,7 @@ struct RememberedTests {
     arguments: [1, 2] as [UInt64])
   func same(seed: UInt64) async throws {
     try await with { storage, _ in
-      let player = Self.newContainer()
+      let player = PostgreSQLDecisionTests.newContainer()
       for device in SameDecisionsTests.devices(of: player) { try await storage.storage.recordDevice(device) }
       let memory = try await SameDecisionsTests.play(storage, player, seed: seed, isPlaying: true)
       // Of those before the quota is reached, most load nothing.
@@ -282,7 +274,7 @@ struct RememberedTests {
       var reads = ReadSet()
       (reads.device, reads.suspects) = (Self.device, true)
       reads.cells = [CellKey(collection: "progress", key: "level")]
-      let container = Self.newContainer()
+      let container = PostgreSQLDecisionTests.newContainer()
       var snapshot = Snapshot(revision: 1, position: .start, known: reads)
       snapshot.device = Snapshot.Device()
       for revision in 1...2 as ClosedRange<UInt64> {
