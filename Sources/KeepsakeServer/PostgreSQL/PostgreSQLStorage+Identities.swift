@@ -109,6 +109,13 @@ extension PostgreSQLTransaction {
 
   /// Returns whether a device may use a proof, which is from now on no good for another one, whatever comes of it.
   func use(of identity: VerifiedIdentity, by device: DeviceID, now: Int64) throws -> IdentityUse {
+    try recordUse(of: identity, by: device, now: now).use
+  }
+
+  /// - Returns: `recorded`: The keys that this call has recorded, rather than an earlier one.
+  func recordUse(
+    of identity: VerifiedIdentity, by device: DeviceID, now: Int64
+  ) throws -> (use: IdentityUse, recorded: [Data]) {
     let keys = identity.uses.flatMap { [$0.key.bytes, $0.effective.key.bytes] }
     var holders: [Data: Data] = [:]
     for row in try run(
@@ -117,21 +124,26 @@ extension PostgreSQLTransaction {
       holders[try row.bytes(0)] = try row.bytes(1)
     }
     for use in identity.uses {
-      if let holder = holders[use.key.bytes], holder != device.bytes { return .refused }
+      if let holder = holders[use.key.bytes], holder != device.bytes { return (.refused, []) }
     }
-    try record(identity.uses, by: device, now: now)
-    return identity.uses.contains { holders[$0.effective.key.bytes] != nil } ? .again : .first
+    let recorded = try record(identity.uses, by: device, now: now)
+    return (identity.uses.contains { holders[$0.effective.key.bytes] != nil } ? .again : .first, recorded)
   }
 
   /// In place of those that have expired; those that are valid stay.
-  func record(_ uses: [VerifiedIdentity.Use], by device: DeviceID, now: Int64) throws {
-    for use in uses {
+  ///
+  /// - Returns: The keys of those that were recorded.
+  @discardableResult
+  func record(_ uses: [VerifiedIdentity.Use], by device: DeviceID, now: Int64) throws -> [Data] {
+    try uses.flatMap { use in
       try run(
         """
         INSERT INTO identity_use (key, device, expires) VALUES ($1, $2, $3)
         ON CONFLICT (key) DO UPDATE SET device = excluded.device, expires = excluded.expires
         WHERE identity_use.expires <= $4
-        """, [.bytes(use.key.bytes), .bytes(device.bytes), .int(use.expiresMilliseconds), .int(now)])
+        RETURNING key
+        """, [.bytes(use.key.bytes), .bytes(device.bytes), .int(use.expiresMilliseconds), .int(now)]
+      ).map { try $0.bytes(0) }
     }
   }
 }

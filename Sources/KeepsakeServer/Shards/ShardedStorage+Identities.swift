@@ -14,29 +14,43 @@ extension ShardedStorage {
     try await removeVoid(identity.id, besides: device.container)
     return try await at(device.container) { storage in
       if storage.isHome { return try await storage.link(identity, to: device, now: now) }
-      if try await self.isUsed(identity, byOtherThan: device, now: now) { return .used }
-      let before = try await self.holder(of: identity.id)
-      guard try await self.claim(identity, for: device, now: now) else { return .taken }
-      let link = try await storage.link(identity, to: device, now: now)
-      guard case .linked = link else {
-        if before == nil { try await self.release(identity.id, Holder(device)) }
-        return link
-      }
-      // Between the two, another player may have taken it for one that leads nowhere.
-      guard try await self.claim(identity, for: device, now: now) else {
-        _ = try await storage.unlink(identity.id, by: device)
-        return .taken
-      }
-      try await self.recordUses(identity, by: device.device, now: now)
+      return try await self.using(identity, by: device, now: now) {
+        try await self.link(identity, to: device, in: storage, now: now)
+      } ?? .used
+    }
+  }
+
+  private func link(
+    _ identity: VerifiedIdentity, to device: DeviceIdentity, in storage: PostgreSQLStorage, now: Int64
+  ) async throws -> IdentityLink {
+    let before = try await holder(of: identity.id)
+    guard try await claim(identity, for: device, now: now) else { return .taken }
+    let link = try await storage.link(identity, to: device, now: now)
+    guard case .linked = link else {
+      if before == nil { try await release(identity.id, Holder(device)) }
       return link
     }
+    // Between the two, another player may have taken it for one that leads nowhere.
+    guard try await claim(identity, for: device, now: now) else {
+      _ = try await storage.unlink(identity.id, by: device)
+      return .taken
+    }
+    try await recordUses(identity, by: device.device, now: now)
+    return link
   }
 
   func signIn(
     with identity: VerifiedIdentity, by device: DeviceIdentity, as new: NewDevice, now: Int64
   ) async throws -> IdentitySignIn {
     // First: for a proof that another device has used, nobody is moved.
-    if try await isUsed(identity, byOtherThan: device, now: now) { return .used }
+    try await using(identity, by: device, now: now) {
+      try await joinHolder(of: identity, by: device, as: new, now: now)
+    } ?? .used
+  }
+
+  private func joinHolder(
+    of identity: VerifiedIdentity, by device: DeviceIdentity, as new: NewDevice, now: Int64
+  ) async throws -> IdentitySignIn {
     let holder = try await holder(of: identity.id)?.container
     // Its transaction needs both: the one that asks comes to the other, and has less to carry as a rule.
     let others = holder == nil || holder == device.container ? [] : [device.container]
@@ -115,22 +129,36 @@ extension ShardedStorage {
     if isVoid { try await release(identity, holder) }
   }
 
-  /// Whether another device has used the proof, in any database. It is from now on no good for another one.
+  /// Does something with a proof that no other device has used, in any database. It is from now on no good for another
+  /// one, unless this one turns out to be removed: what such a device shows counts for nothing, as in a single database.
   ///
+  /// - Returns: `nil` if another device has used it.
   /// - Throws: `APIError.retired` for a device that is deleted meanwhile with its player: what it has used itself is
   ///   nobody's before it is gone.
-  private func isUsed(
-    _ identity: VerifiedIdentity, byOtherThan device: DeviceIdentity, now: Int64
-  ) async throws -> Bool {
-    let use = try await home.transaction { try $0.use(of: identity, by: device.device, now: now) }
-    guard use == .refused else { return false }
-    let end = ContinuousClock.now + Self.patience
-    while try await directory.placement(of: device.container)?.isDeleting == true {
-      guard ContinuousClock.now < end else { throw ShardMover.busy }
-      try await PostgreSQLPool.pause(after: 5)
+  private func using<Result: Sendable>(
+    _ identity: VerifiedIdentity, by device: DeviceIdentity, now: Int64, _ body: () async throws -> Result
+  ) async throws -> Result? {
+    let (use, recorded) = try await home.transaction {
+      try $0.recordUse(of: identity, by: device.device, now: now)
     }
-    if try await isRetired(device) { throw APIError.retired }
-    return true
+    if use == .refused {
+      let end = ContinuousClock.now + Self.patience
+      while try await directory.placement(of: device.container)?.isDeleting == true {
+        guard ContinuousClock.now < end else { throw ShardMover.busy }
+        try await PostgreSQLPool.pause(after: 5)
+      }
+      if try await isRetired(device) { throw APIError.retired }
+      return nil
+    }
+    do {
+      return try await body()
+    } catch let error as APIError where error.code == .retired {
+      let statement = PostgreSQLStatement(
+        "DELETE FROM identity_use WHERE key = ANY($1) AND device = $2",
+        [.list(recorded), .bytes(device.device.bytes)])
+      _ = try await home.read([statement])
+      throw error
+    }
   }
 
   private func recordUses(_ identity: VerifiedIdentity, by device: DeviceID, now: Int64) async throws {

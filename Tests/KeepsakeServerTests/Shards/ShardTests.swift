@@ -260,6 +260,44 @@ struct ShardTests {
     }
   }
 
+  @Test("a proof that a removed device shows is still good for another one", arguments: [ShardBinding.home, "two"])
+  func shownByRemoved(at shard: String) async throws {
+    try await ShardLab.with { lab in
+      let server = try await lab.server()
+      let players = try await pair(in: server)
+      let player = shard == ShardBinding.home ? players.home : players.two
+      var removed = player
+      removed.device = DeviceID(high: 6, low: 1)
+      try await record(removed, in: server)
+      guard case .linked = try await server.link(identity("ada", proof: 1), to: player, now: 6) else {
+        Issue.record("the identity leads to nobody else")
+        return
+      }
+      #expect(try await server.retire(removed.device, of: player.container, now: 7) != nil)
+      let new = NewDevice(device: DeviceID(high: 5, low: 1), name: "new")
+      let asking = device(100)
+      try await record(asking, in: server)
+      let signedIn = await #expect(throws: APIError.self) {
+        try await server.signIn(with: identity("ada", proof: 2), by: removed, as: new, now: 8)
+      }
+      #expect(signedIn?.code == APIError.retired.code)
+      guard case .joined = try await server.signIn(with: identity("ada", proof: 2), by: asking, as: new, now: 8) else {
+        Issue.record("the removed device has used the proof")
+        return
+      }
+      let linked = await #expect(throws: APIError.self) {
+        try await server.link(identity("ada", proof: 3), to: removed, now: 9)
+      }
+      #expect(linked?.code == APIError.retired.code)
+      guard case .linked = try await server.link(identity("ada", proof: 3), to: player, now: 9) else {
+        Issue.record("the removed device has used the proof")
+        return
+      }
+      // What has come of a proof before the removal counts.
+      #expect(try await server.signIn(with: identity("ada", proof: 1), by: asking, as: new, now: 9) == .used)
+    }
+  }
+
   @Test("of two devices that use a code at the same time at different servers one is let in, wherever its player is")
   func codes() async throws {
     try await ShardLab.with { lab in
