@@ -31,6 +31,8 @@ package final class PostgreSQLConnection {
   /// Connects to the first server that is reached and takes changes. Blocks, for `connectSeconds` for each at most.
   package init(_ settings: PostgreSQLSettings) throws(PostgreSQLError) {
     self.settings = settings
+    // Before libpq says what is wrong with it, in which a part of the password may be.
+    guard settings.isAddressValid else { throw .invalidAddress }
     guard let connection = Self.withWords(settings, { PQconnectdbParams($0, $1, 1) }) else {
       throw .unreachable("libpq is out of memory")
     }
@@ -99,11 +101,14 @@ package final class PostgreSQLConnection {
   }
 
   /// Has a statement planned once, and not for each value: all look rows up by their keys, and planning one that was
-  /// joined takes as long as running it. An older server that lacks a setting goes on without.
+  /// joined takes as long as running it. An older server that lacks a setting goes on without. What is committed is on
+  /// the disk when that is said, also if the role or the database is set to say it earlier.
   private static let tuning = PostgreSQLStatement(
     """
-    SELECT set_config(name, CASE name WHEN 'jit' THEN 'off' ELSE 'force_generic_plan' END, false)
-    FROM pg_settings WHERE name IN ('jit', 'plan_cache_mode')
+    SELECT set_config(
+      name, CASE name WHEN 'jit' THEN 'off' WHEN 'synchronous_commit' THEN 'on' ELSE 'force_generic_plan' END, false)
+    FROM pg_settings
+    WHERE name IN ('jit', 'plan_cache_mode') OR (name = 'synchronous_commit' AND setting = 'off')
     """)
 
   /// Whether a server is PostgreSQL, and not another database that speaks its protocol, by what it says.
@@ -181,6 +186,12 @@ package final class PostgreSQLConnection {
 
   /// Whether no transaction is open, so that the next one begins anew.
   var isIdle: Bool { !isBroken && PQtransactionStatus(connection) == PQTRANS_IDLE }
+
+  /// Whether something has come that answers nothing. It is most likely that the server has ended the connection.
+  var hasUnexpected: Bool {
+    var polled = pollfd(fd: PQsocket(connection), events: Int16(POLLIN), revents: 0)
+    return poll(&polled, 1, 0) != 0
+  }
 
   /// What was sent, and what has come back.
   private struct Pipeline {
@@ -286,8 +297,11 @@ package final class PostgreSQLConnection {
         guard try next(mayEnd: true) == nil else { throw Broken(description: "two results of one") }
       }
       guard index > 0 else { continue }
-      // A statement whose table is another one now, or that a pooler has forgotten, has to be prepared anew.
-      if let state = failure?.state, state == .featureNotSupported || state == .unknownStatement { isBroken = true }
+      // A statement whose table is another one now, or that a pooler has forgotten, has to be prepared anew. From a
+      // server that doesn't take changes any more, another one may have taken over.
+      if let state = failure?.state, [.featureNotSupported, .unknownStatement, .readOnlyTransaction].contains(state) {
+        isBroken = true
+      }
       pipeline.finished = index
       finish(index - 1, failure.map { .failure($0) } ?? .success(rows))
     }

@@ -9,6 +9,8 @@ package enum PostgreSQLError: Error, Hashable, Sendable {
   case unknownOutcome(String)
   /// The server answered something that no correct one does.
   case unexpected(String)
+  /// The address can't be used. Nothing of it is told: any part of it may be part of a password.
+  case invalidAddress
 
   /// The five letters by which SQL names an error.
   package struct State: Hashable, Sendable, ExpressibleByStringLiteral {
@@ -46,7 +48,7 @@ package enum PostgreSQLError: Error, Hashable, Sendable {
     case .refused(let state, _):
       // Of the operator: shutting down, starting, too many connections; and a server that became one that only reads.
       isConflict || state.code.hasPrefix("57") || state.code.hasPrefix("53") || state == .readOnlyTransaction
-    case .unexpected: false
+    case .unexpected, .invalidAddress: false
     }
   }
 
@@ -67,6 +69,11 @@ extension PostgreSQLError: CustomStringConvertible {
     case .unknownOutcome(let message):
       "The connection to the database broke, and what became of the change is unknown: \(message)"
     case .unexpected(let message): "The database answered in a way that isn't understood: \(message)"
+    case .invalidAddress:
+      """
+      The address of the database can't be read. It looks like postgres://user:password@host:5432/database; what isn't \
+      a letter or a digit in a password is written as % with two hexadecimal digits, such as %40 for @.
+      """
     }
   }
 }

@@ -7,7 +7,8 @@ import Synchronization
 /// tasks share.
 ///
 /// What waits for a connection is sent together, in one round trip, each as a transaction of its own. A connection that
-/// broke is made anew when something waits for it.
+/// broke is made anew when something waits for it; as long as another one can't be made, as where the database takes no
+/// more of them, everything is done over those that are there.
 package final class PostgreSQLPool: Sendable {
   /// At most this many transactions are sent together, unless the first one alone has more bytes.
   static let together = 64
@@ -25,6 +26,8 @@ package final class PostgreSQLPool: Sendable {
   private struct State {
     var waiting: [Job] = []
     var isClosed = false
+    /// How many threads have a connection.
+    var connected = 0
   }
   package let settings: PostgreSQLSettings
   private let state = Mutex(State())
@@ -125,6 +128,7 @@ package final class PostgreSQLPool: Sendable {
 
   private func work() {
     var connection: PostgreSQLConnection?
+    defer { replace(&connection, by: nil) }
     while true {
       signal.wait()
       let (jobs, isOver) = state.withLock { state in (next(of: &state.waiting), state.isClosed) }
@@ -134,27 +138,46 @@ package final class PostgreSQLPool: Sendable {
         continue
       }
       do throws(PostgreSQLError) {
-        let open: PostgreSQLConnection
-        if let connection {
-          open = connection
-        } else {
-          open = try PostgreSQLConnection(settings)
+        if connection?.hasUnexpected != false {
+          replace(&connection, by: nil)
+          replace(&connection, by: try PostgreSQLConnection(settings))
           made.add(1, ordering: .acquiringAndReleasing)
         }
-        run(jobs, on: open)
-        connection = open.isIdle ? open : nil
+        if let connection { run(jobs, on: connection) }
+        if connection?.isIdle == false { replace(&connection, by: nil) }
       } catch {
-        // It would be the same for whatever waits, one time limit after the other.
-        let others = state.withLock { state in
-          defer { state.waiting = [] }
-          return state.waiting
-        }
-        for job in jobs + others { job.finish(.failure(error)) }
+        giveBack(jobs, error)
       }
       // What was signalled for them may have to wake another round.
       if isOver { signal.signal() }
     }
   }
+
+  private func replace(_ connection: inout PostgreSQLConnection?, by other: PostgreSQLConnection?) {
+    let change = (other == nil ? 0 : 1) - (connection == nil ? 0 : 1)
+    if change != 0 { state.withLock { $0.connected += change } }
+    connection = other
+  }
+
+  /// Leaves what can't be done without a connection to the threads that have one; if none has, all that waits fails:
+  /// it would be the same for each, one time limit after the other.
+  private func giveBack(_ jobs: [Job], _ error: PostgreSQLError) {
+    let failed = state.withLock { state in
+      guard state.connected == 0 else {
+        state.waiting.insert(contentsOf: jobs, at: 0)
+        return [Job]()
+      }
+      defer { state.waiting = [] }
+      return jobs + state.waiting
+    }
+    for job in failed { job.finish(.failure(error)) }
+    guard failed.isEmpty else { return }
+    for _ in jobs { signal.signal() }
+    // The others take them, and this thread doesn't try again at once.
+    Thread.sleep(forTimeInterval: Self.secondsBetweenAttempts)
+  }
+
+  private static let secondsBetweenAttempts = 1.0
 
   /// Removes what one connection does next: one session, or its share of the transactions up to the next session.
   private func next(of waiting: inout [Job]) -> [Job] {

@@ -51,17 +51,30 @@ package struct PostgreSQLSettings: Hashable, Sendable {
     ]
   }
 
-  /// The options in the address, before which ours would be lost. An address that can't be read has none; connecting
-  /// says what is wrong with it.
-  private var ownOptions: [String] {
-    guard let parsed = PQconninfoParse(address, nil) else { return [] }
+  /// The options in the address, before which ours would be lost.
+  private var ownOptions: [String] { (parts?["options"]).map { [$0] } ?? [] }
+
+  /// Whether an address can be read. One whose password isn't encoded is taken apart at the wrong places: a part of the
+  /// password becomes the port, or stands before an `@` in a name.
+  var isAddressValid: Bool {
+    guard let parts else { return false }
+    let hasPorts = (parts["port"] ?? "").utf8.allSatisfy { $0 == UInt8(ascii: ",") || (48...57).contains($0) }
+    // The name of a socket may begin with one.
+    let hosts = (parts["host"] ?? "").split(separator: ",").map { $0.dropFirst() }
+    return hasPorts && hosts.allSatisfy { !$0.contains("@") } && parts["dbname"]?.contains("@") != true
+  }
+
+  /// What the address says, by the keywords of libpq; nil if it can't be read.
+  private var parts: [String: String]? {
+    guard let parsed = PQconninfoParse(address, nil) else { return nil }
     defer { PQconninfoFree(parsed) }
+    var parts: [String: String] = [:]
     var option = parsed
     while let keyword = option.pointee.keyword {
-      if String(cString: keyword) == "options", let value = option.pointee.val { return [String(cString: value)] }
+      if let value = option.pointee.val { parts[String(cString: keyword)] = String(cString: value) }
       option += 1
     }
-    return []
+    return parts
   }
 }
 #endif

@@ -153,12 +153,56 @@ struct PostgreSQLTests {
     }
     let pool = PostgreSQLPool(settings, connections: 1)
     defer { pool.close() }
-    let own = try await pool.run([PostgreSQLStatement("SELECT pg_backend_pid()::bigint")])[0].first?.int(0)
-    _ = try other.run([
-      PostgreSQLStatement("SELECT pg_terminate_backend($1::integer)", [.text("\(try #require(own))")])
-    ])
-    await #expect(throws: PostgreSQLError.self) { try await pool.run([PostgreSQLStatement("SELECT 1")]) }
+    let first = try await pool.run([PostgreSQLStatement("SELECT pg_backend_pid()::bigint")])[0].first?.int(0)
+    let own = PostgreSQLValue.text("\(try #require(first))")
+    _ = try other.run([PostgreSQLStatement("SELECT pg_terminate_backend($1::integer)", [own])])
+    // The server has said so before it is gone.
+    let rest = PostgreSQLStatement("SELECT 1::bigint FROM pg_stat_activity WHERE pid = $1::integer", [own])
+    while try other.run([rest])[0].first != nil { try await Task.sleep(for: .milliseconds(5)) }
     #expect(try await pool.run([PostgreSQLStatement("SELECT 1::bigint")])[0].first?.int(0) == 1)
+    #expect(pool.connectionsMade == 2)
+  }
+
+  @Test("a connection to a server that takes no changes any more is made anew")
+  func readOnly() async throws {
+    let pool = PostgreSQLPool(settings, connections: 1)
+    defer { pool.close() }
+    _ = try await pool.run([PostgreSQLStatement("CREATE TABLE \(table) (key bigint PRIMARY KEY, value bytea)")])
+    _ = try await pool.run([PostgreSQLStatement("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")])
+    let refused = await #expect(throws: PostgreSQLError.self) { try await pool.run([insert(1)]) }
+    #expect(refused?.state == .readOnlyTransaction)
+    _ = try await pool.run([insert(1)])
+  }
+
+  @Test("where the database takes no more connections, everything is done over those that are there")
+  func connectionLimit() async throws {
+    let (superuser, role) = (try connect(), table.lowercased())
+    _ = try superuser.run([PostgreSQLStatement("CREATE ROLE \(role) LOGIN CONNECTION LIMIT 2")])
+    defer { _ = try? superuser.run([PostgreSQLStatement("DROP ROLE \(role)")]) }
+    var settings = settings
+    settings.address += (settings.address.contains("?") ? "&" : "?") + "user=\(role)"
+    let pool = PostgreSQLPool(settings, connections: 6)
+    defer { pool.close() }
+    // There is one before it gets crowded.
+    _ = try await pool.run([PostgreSQLStatement("SELECT 1")])
+    try await withThrowingTaskGroup { group in
+      for _ in 0..<100 {
+        group.addTask { _ = try await pool.run([PostgreSQLStatement("SELECT pg_sleep(0.005)::text")]) }
+      }
+      try await group.waitForAll()
+    }
+    #expect(pool.connectionsMade == 2)
+  }
+
+  @Test(
+    "what is committed is on the disk, also where the database is set to say so earlier", arguments: ["off", "local"])
+  func synchronousCommit(setting: String) throws {
+    let connection = try connect {
+      $0.address += ($0.address.contains("?") ? "&" : "?") + "options=-c%20synchronous_commit%3D\(setting)"
+    }
+    let row = try connection.run([PostgreSQLStatement("SHOW synchronous_commit")])[0].first
+    let found = try row?.bytes(0)
+    #expect(found == Data((setting == "off" ? "on" : setting).utf8))
   }
 
   @Test("a statement that takes too long is given up by the server, and one that gets no answer by the connection")
@@ -247,6 +291,19 @@ struct PostgreSQLTests {
       guard case .unreachable(let message) = $0 as? PostgreSQLError else { return false }
       return message.contains("127.0.0.1") && !message.contains("secret")
     }
+  }
+
+  @Test(
+    "an address that can't be read is refused, and no part of a password in it is told",
+    arguments: [
+      "postgres://me:50%off-secret@127.0.0.1:1/keepsake", "postgres://me:secret/more@127.0.0.1:1/keepsake",
+      "postgres://me:1234/secret@127.0.0.1/keepsake", "postgres://me:12@secret@127.0.0.1:1/keepsake",
+      "host=127.0.0.1 port=1 password='secret", "secret",
+    ])
+  func unreadable(address: String) {
+    let error = #expect(throws: PostgreSQLError.self) { try PostgreSQLConnection(PostgreSQLSettings(address)) }
+    #expect(error == .invalidAddress)
+    #expect(error?.description.contains("secret") == false)
   }
 
   @Test("many transactions at once are all done, over few connections")

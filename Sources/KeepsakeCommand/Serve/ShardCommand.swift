@@ -16,7 +16,7 @@ struct ShardCommand: AsyncParsableCommand {
       """,
     subcommands: [
       ShardListCommand.self, ShardMoveCommand.self, ShardDrainCommand.self, ShardOpenCommand.self,
-      ShardCloseCommand.self,
+      ShardCloseCommand.self, ShardHoldCommand.self, ShardReleaseCommand.self,
     ])
 }
 
@@ -61,6 +61,13 @@ struct ShardOptions: ParsableArguments {
     let (database, shards) = try addresses()
     try CloudShards.check(shards)
     try await explaining { try await CloudShards.setOpen(isOpen, name, database: database, logger: logger) }
+  }
+
+  /// Has nobody moved for so long; 0 to have players moved again.
+  func hold(minutes: Int) async throws {
+    let (database, shards) = try addresses()
+    try CloudShards.check(shards)
+    try await explaining { try await CloudShards.hold(minutes: minutes, database: database, logger: logger) }
   }
 
   /// Opens the databases, and closes them after `body`.
@@ -280,6 +287,63 @@ struct ShardCloseCommand: AsyncParsableCommand {
       try await options.setOpen(false, name)
       if options.json { return try Output.document(Closed(name: name)) }
       Output.text("\(Printable.text(name)) gets no new players")
+    }
+  }
+}
+
+/// `keepsake shard hold`: has nobody moved for a while.
+struct ShardHoldCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "hold", abstract: "Have nobody moved for a while, so that all databases can be backed up.",
+    discussion: """
+      Waits until moves that have begun are over. Until the time is over, or keepsake shard release, a request for \
+      which somebody would have to be moved, such as joining a shared container, is told to come again.
+      """,
+    examples: [
+      "keepsake shard hold --database postgres://db1/keepsake --shard two=postgres://db2/keepsake --minutes 30"
+    ])
+
+  @OptionGroup var options: ShardOptions
+
+  @Option(name: .long, help: "For how long, at most a day.")
+  var minutes = 60
+
+  private struct Held: Encodable {
+    var heldMinutes: Int
+  }
+
+  func validate() throws {
+    guard (1...1_440).contains(minutes) else { throw ValidationError("--minutes takes 1 to 1440.") }
+  }
+
+  func run() async throws {
+    try await CommandRun.reporting(json: options.json) {
+      try await options.hold(minutes: minutes)
+      if options.json { return try Output.document(Held(heldMinutes: minutes)) }
+      Output.text("nobody is moved for \(CountText.of(minutes, "minute"))")
+    }
+  }
+}
+
+/// `keepsake shard release`: ends `keepsake shard hold`.
+struct ShardReleaseCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "release", abstract: "Have players moved again, before the time of keepsake shard hold is over.",
+    examples: [
+      "keepsake shard release --database postgres://db1/keepsake --shard two=postgres://db2/keepsake"
+    ])
+
+  @OptionGroup var options: ShardOptions
+
+  private struct Released: Encodable {
+    var heldMinutes = 0
+  }
+
+  func run() async throws {
+    try await CommandRun.reporting(json: options.json) {
+      try await options.hold(minutes: 0)
+      if options.json { return try Output.document(Released()) }
+      Output.text("players can be moved again")
     }
   }
 }

@@ -21,5 +21,10 @@ extension PostgreSQLSchema {
     )
     """,
   ]
+
+  /// By which each start finds out whether a place is still used, and what has expired is found.
+  static let found = [
+    "CREATE INDEX content_object_place ON content_object (place)", "CREATE INDEX leaving_until ON leaving (until)",
+  ]
 }
 #endif

@@ -20,5 +20,12 @@ extension PostgreSQLSchema {
     // The newest generation of a container that has come through this database: who has an older one changes nothing.
     "CREATE TABLE fence (container bytea PRIMARY KEY, generation bigint NOT NULL)",
   ]
+
+  /// Beside each fence the generation with which all rows of the container came to be here; null if only some of them
+  /// are, or none. Servers that don't know this would leave copies that nobody may use.
+  static let whole = [
+    PostgreSQLMigration(["ALTER TABLE fence ADD COLUMN whole bigint"]),
+    PostgreSQLMigration(["UPDATE fence SET whole = generation"], oldest: 1),
+  ]
 }
 #endif

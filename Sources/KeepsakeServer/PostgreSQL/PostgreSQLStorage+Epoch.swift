@@ -105,16 +105,17 @@ extension PostgreSQLStorage {
     let rules = PruningRules()
     var after: ContainerID?
     if case .container(let id) = place { after = id }
-    // Those that weren't looked at for a while, and that have changed since what they have was last forgotten.
+    // Those that weren't looked at for a while, and that have changed since what they have was last forgotten. What is
+    // left of players who were moved counts as looked at: a page mustn't read through all of it.
     let statement = PostgreSQLStatement(
       """
-      SELECT id, seq > 0 AND NOT EXISTS (
+      SELECT id, revision >= 0 AND seq > 0 AND NOT EXISTS (
         SELECT 1 FROM past_position WHERE past_position.container = id AND milliseconds > $2
       ) AND NOT EXISTS (
         SELECT 1 FROM past_position
         WHERE past_position.container = id AND past_position.seq = container.seq AND milliseconds <= $3
       )
-      FROM container WHERE id > $1 AND revision >= 0 ORDER BY id LIMIT $4
+      FROM container WHERE id > $1 ORDER BY id LIMIT $4
       """,
       [
         .bytes(after?.bytes ?? Data()), .int(now.addingClamped(-rules.stepMilliseconds)),
@@ -132,6 +133,15 @@ extension PostgreSQLStorage {
     return page
   }
 
+  func claimPruning(seconds: Int) async throws -> Bool {
+    let claim = PostgreSQLStatement(
+      """
+      INSERT INTO number (name, value) VALUES ($1, \(Placement.now) + $2)
+      ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE number.value <= \(Placement.now)
+      """, [.bytes(Data("pruning".utf8)), .int(Int64(seconds) * 1_000)])
+    return try await run([claim])[0].count > 0
+  }
+
   /// Removes codes and proofs that have expired, offers that nobody finishes, and bytes of contents that no row names,
   /// some of each.
   func sweep(now: Int64) async throws {
@@ -144,6 +154,11 @@ extension PostgreSQLStorage {
       PostgreSQLStatement(
         "DELETE FROM identity_use WHERE key IN (SELECT key FROM identity_use WHERE expires <= $1 LIMIT $2)",
         [.int(now), limit]),
+      PostgreSQLStatement(
+        """
+        DELETE FROM leaving WHERE (container, device) IN (
+          SELECT container, device FROM leaving WHERE until <= \(Placement.now) LIMIT $1)
+        """, [limit]),
       // An offer is as old as its newest part.
       PostgreSQLStatement(
         """

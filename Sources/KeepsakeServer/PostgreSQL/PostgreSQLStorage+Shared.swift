@@ -33,14 +33,14 @@ extension PostgreSQLStorage {
       try transaction.take(container)
       try transaction.run(
         """
-        INSERT INTO leaving (container, device, until) VALUES ($1, $2, $3)
+        INSERT INTO leaving (container, device, until) VALUES ($1, $2, \(Placement.now) + $3)
         ON CONFLICT (container, device) DO UPDATE SET until = excluded.until
         """,
-        [.bytes(container.bytes), .bytes(device?.bytes ?? Data()), .int(now.addingClamped(Self.leavingMilliseconds))])
+        [.bytes(container.bytes), .bytes(device?.bytes ?? Data()), .int(Self.leavingMilliseconds)])
     }
   }
 
-  /// However often a removal is begun anew meanwhile.
+  /// However often a removal is begun anew meanwhile. By the database's clock: those of servers differ.
   private static let leavingMilliseconds: Int64 = 60_000
 
   func sharedDevices(of parent: ContainerID, _ device: DeviceID?) async throws -> [SharedDevice] {
@@ -110,8 +110,10 @@ extension PostgreSQLTransaction {
   private func admit(_ parent: ContainerID, _ device: DeviceID, now: Int64) throws {
     try take(parent, by: device)
     let leaving = try run(
-      "SELECT 1::bigint FROM leaving WHERE container = $1 AND (device = $2 OR device = '') AND until > $3",
-      [.bytes(parent.bytes), .bytes(device.bytes), .int(now)])
+      """
+      SELECT 1::bigint FROM leaving WHERE container = $1 AND (device = $2 OR device = '') AND until > \(Placement.now)
+      """,
+      [.bytes(parent.bytes), .bytes(device.bytes)])
     if leaving.first != nil { throw APIError.retired }
     if let ban = try ban(of: parent) { throw APIError.banned(ban) }
   }

@@ -90,6 +90,15 @@ extension PostgreSQLStorage {
     return rows.count
   }
 
+  /// Finds the bytes among these that a database knows.
+  static func known(_ keys: [ContentKey]) -> PostgreSQLStatement {
+    PostgreSQLStatement(
+      """
+      SELECT container, name FROM content_object
+      WHERE (container, name) IN (SELECT * FROM unnest($1::bytea[], $2::bytea[]))
+      """, [.list(keys.map(\.container.bytes)), .list(keys.map { Data($0.name.utf8) })])
+  }
+
   /// Removes bytes of which the database knows nothing, as after a restore of the database alone: looks at one page of
   /// the place in which contents are put.
   func removeUnknown(now: Int64) async throws {
@@ -100,15 +109,12 @@ extension PostgreSQLStorage {
     let old = now.addingClamped(-Self.unknownMilliseconds)
     let suspects = page.entries.filter { $0.storedMilliseconds < old }.map(\.key)
     if !suspects.isEmpty {
-      let statement = PostgreSQLStatement(
-        """
-        SELECT container, name FROM content_object
-        WHERE (container, name) IN (SELECT * FROM unnest($1::bytea[], $2::bytea[]))
-        """, [.list(suspects.map(\.container.bytes)), .list(suspects.map { Data($0.name.utf8) })])
-      let known = Set(try await read([statement])[0].map { try ContentKey(try $0.text(1), of: $0.identifier(0)) })
-      let elsewhere = knownElsewhere.withLock(\.self)
+      var known = Set(
+        try await read([Self.known(suspects)])[0].map { try ContentKey(try $0.text(1), of: $0.identifier(0)) })
+      if let elsewhere = knownElsewhere.withLock(\.self) {
+        known.formUnion(try await elsewhere(suspects.filter { !known.contains($0) }))
+      }
       for key in suspects where !known.contains(key) {
-        if let elsewhere, try await elsewhere(key) { continue }
         logger.notice("Bytes of which the database knows nothing are removed", metadata: ["name": "\(key.name)"])
         try await storage.delete(key)
       }

@@ -41,7 +41,7 @@ final class PostgreSQLStorage: CloudStorage {
   /// The names of all of them; nil for who looks at no players.
   let knownShards: Set<String>?
   /// Whether another one of them knows bytes in the place that they share.
-  let knownElsewhere = Mutex<(@Sendable (ContentKey) async throws -> Bool)?>(nil)
+  let knownElsewhere = Mutex<(@Sendable ([ContentKey]) async throws -> Set<ContentKey>)?>(nil)
   /// What was known of the whole cloud when it was last looked at (`refresh`).
   let state = Mutex(State())
 

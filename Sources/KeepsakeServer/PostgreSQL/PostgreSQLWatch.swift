@@ -164,6 +164,8 @@ final class PostgreSQLWatch: Service {
   func look(_ number: Int, at index: Int = 0) async throws {
     let storage = storages[index]
     let perSecond = Int(Duration.seconds(1) / Self.lookInterval)
+    // Also if this look fails: the next one makes up for it.
+    if number % (heartbeatSeconds * perSecond) == 0 { state.withLock { _ = $0.mustLook.insert(index) } }
     if number % perSecond == 0 { try await storage.refresh() }
     if isOutdated(storage) { return }
     if index == 0, number % perSecond == 0 { try await refreshed() }
@@ -172,7 +174,13 @@ final class PostgreSQLWatch: Service {
       if !state.isListening || state.isMute { state.mustLook.insert(index) }
       return mustLook
     }
-    if mustLook || number % (heartbeatSeconds * perSecond) == 0 { try await lookAtPositions(in: storage) }
+    guard mustLook else { return }
+    do {
+      try await lookAtPositions(in: storage)
+    } catch {
+      state.withLock { _ = $0.mustLook.insert(index) }
+      throw error
+    }
   }
 
   /// How far containers have come to which streams listen here, and which of these have to end.
@@ -208,7 +216,10 @@ extension PostgreSQLStorage {
 
   func probe() async throws {
     try requireCurrent()
-    _ = try await run([PostgreSQLStatement("SELECT 1::bigint")])
+    let row = try await run([PostgreSQLStatement("SELECT current_setting('transaction_read_only')")])[0].first
+    guard try row?.text(0) != "on" else {
+      throw PostgreSQLError.refused(.readOnlyTransaction, message: "The database takes no changes.")
+    }
   }
 
   func observeCommits(_ body: @escaping CommitObserver) { observer.withLock { $0 = body } }

@@ -46,9 +46,12 @@ enum CloudDatabase {
     let names = Set(addresses.keys).union([ShardBinding.home])
     do {
       return try await ShardedStorage.open(addresses.keys.sorted(), isServer: false) { name, binding in
-        try await PostgreSQLStorage(
-          PostgreSQLSettings(addresses[name] ?? database), connections: besideConnections, contents: nil,
-          binding: binding, shards: names, clock: ServerConfiguration.systemClock, logger: logger)
+        let settings = PostgreSQLSettings(addresses[name] ?? database)
+        // Servers that run may be unable to go on with newer tables.
+        try PostgreSQLSchema.requireCurrent(PostgreSQLConnection(settings))
+        return try await PostgreSQLStorage(
+          settings, connections: besideConnections, contents: nil, binding: binding, shards: names,
+          clock: ServerConfiguration.systemClock, logger: logger)
       }
     } catch let error as PostgreSQLError {
       throw ServerError(.inputOutput, "A database can't be opened.", cause: error)

@@ -3,7 +3,8 @@ import KeepsakeReplication
 import Logging
 import ServiceLifecycle
 
-/// Prunes the containers that are due, one after the other in small steps, as long as the server runs.
+/// Prunes the containers that are due, one after the other in small steps, as long as the server runs. Of several
+/// servers with one database one looks for them at a time, as long as that is enough.
 struct PruningService: Service {
   let storage: any CloudStorage
   let metrics: ServerMetrics
@@ -18,7 +19,11 @@ struct PruningService: Service {
         } catch {
           return
         }
-        await self.sweep()
+        do {
+          if try await storage.claimPruning(seconds: ServerLimits.pruningSweepSeconds) { await self.sweep() }
+        } catch {
+          logger.failure("Whose turn it is to prune can't be found out", error)
+        }
       }
     }
   }

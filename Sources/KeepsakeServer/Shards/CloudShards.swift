@@ -120,11 +120,36 @@ package final class CloudShards: Sendable {
 
   /// Does the same with nothing but the cloud's first database, so that it can be done while a shard is down.
   package static func setOpen(_ isOpen: Bool, _ name: String, database: String, logger: Logger) async throws {
+    try await withDirectory(database, logger: logger) { try await $0.setOpen(isOpen, name) }
+  }
+
+  /// Has nobody moved for some time, or again at once; with nothing but the cloud's first database. When this returns,
+  /// moves that had begun are over.
+  ///
+  /// - Parameter minutes: 0 to have players moved again.
+  /// - Throws: `ServerError` with `overloaded` if a move takes more than three minutes: nobody else is moved.
+  package static func hold(minutes: Int, database: String, logger: Logger) async throws {
+    try await withDirectory(database, logger: logger) { directory in
+      try await directory.hold(seconds: Int64(minutes) * 60)
+      let end = ContinuousClock.now + .seconds(180)
+      while minutes > 0, try await directory.isMoving() {
+        guard ContinuousClock.now < end else {
+          throw ServerError(.overloaded, "A player is still being moved; nobody else is from now on.")
+        }
+        try await Task.sleep(for: .milliseconds(200))
+      }
+    }
+  }
+
+  private static func withDirectory(
+    _ database: String, logger: Logger, _ body: (ShardDirectory) async throws -> Void
+  ) async throws {
     try await describing {
-      let home = try await PostgreSQLStorage(
-        PostgreSQLSettings(database), connections: 1, contents: nil, shards: nil, logger: logger)
+      let settings = PostgreSQLSettings(database)
+      try PostgreSQLSchema.requireCurrent(PostgreSQLConnection(settings))
+      let home = try await PostgreSQLStorage(settings, connections: 1, contents: nil, shards: nil, logger: logger)
       do {
-        try await ShardDirectory(home: home).setOpen(isOpen, name)
+        try await body(ShardDirectory(home: home))
       } catch {
         try await home.close()
         throw error
@@ -269,7 +294,7 @@ package final class CloudShards: Sendable {
     var progress = Progress()
     do {
       progress.moved = try await storage.mover.move(familyOf: container, from: source, to: target).count
-    } catch let error as APIError where error.code == ShardMover.busy.code {
+    } catch let error as APIError where error.code == .busy && !ShardMover.isHeld(error) {
       progress.skipped = 1
     } catch let error where Self.isOfOne(error) {
       storage.logger.warning(
@@ -295,6 +320,9 @@ package final class CloudShards: Sendable {
   package func list() async throws -> [Shard] { [] }
   package func setOpen(_ isOpen: Bool, _ name: String) async throws {}
   package static func setOpen(_ isOpen: Bool, _ name: String, database: String, logger: Logger) async throws {
+    throw CloudDatabase.missing
+  }
+  package static func hold(minutes: Int, database: String, logger: Logger) async throws {
     throw CloudDatabase.missing
   }
   package func drain(

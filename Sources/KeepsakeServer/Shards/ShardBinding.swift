@@ -10,6 +10,8 @@ struct ShardBinding: Hashable, Sendable {
   var name: String
   /// Which cloud it is, and the number by which its places of contents know it; nil for home, which says so.
   var cloud: Cloud?
+  /// Whether it may be recorded as this now: an empty database isn't one in which there were players.
+  var mayBeNew = true
 
   struct Cloud: Hashable, Sendable {
     var id: Data
@@ -30,24 +32,33 @@ struct ShardBinding: Hashable, Sendable {
       return
     }
     if let cloud = binding.cloud {
-      try await bind(pool, to: cloud, binding.name)
+      try await bind(pool, to: cloud, binding)
     } else {
-      try await bindHome(pool)
+      try await bindHome(pool, binding)
     }
   }
 
-  private static func bindHome(_ pool: PostgreSQLPool) async throws {
+  private static func bindHome(_ pool: PostgreSQLPool, _ binding: ShardBinding) async throws {
     var random = SystemRandomNumberGenerator()
     let id = Data((0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) })
-    try await insert(pool, id, home)
+    if binding.mayBeNew { try await insert(pool, id, home) }
     guard let found = try await read(pool), found.name == home else {
       throw ServerError(.configuration, "The database after --database is a shard of a cloud: name it with --shard.")
     }
     _ = try await ContentPlaces.number(pool)
   }
 
-  private static func bind(_ pool: PostgreSQLPool, to cloud: Cloud, _ name: String) async throws {
+  private static func bind(_ pool: PostgreSQLPool, to cloud: Cloud, _ binding: ShardBinding) async throws {
+    let name = binding.name
     if try await read(pool) == nil {
+      guard binding.mayBeNew else {
+        throw ServerError(
+          .configuration,
+          """
+          The cloud has a shard \(name), and the database that is named as it has nothing of it: see whether the \
+          address is right, or restore the database from a backup first.
+          """)
+      }
       let anyone = PostgreSQLStatement("SELECT 1::bigint FROM container LIMIT 1")
       guard try await pool.runUntilDone([anyone])[0].first == nil else {
         throw ServerError(

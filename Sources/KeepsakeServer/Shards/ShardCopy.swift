@@ -46,6 +46,11 @@ struct ShardCopy: Sendable {
       """, [.bytes(container.bytes), .int(generation)])
   }
 
+  /// Says that a container isn't whole in a database, so that nobody makes it live there.
+  private static func breaking(_ container: ContainerID) -> PostgreSQLStatement {
+    PostgreSQLStatement("UPDATE fence SET whole = NULL WHERE container = $1", [.bytes(container.bytes)])
+  }
+
   /// Takes a container's fence in a database, and does more in the same transaction. It may be repeated.
   ///
   /// - Throws: `Overtaken` if somebody has a newer generation, or everything of the player was deleted.
@@ -76,6 +81,28 @@ struct ShardCopy: Sendable {
     }
   }
 
+  /// What there is of a container in a database.
+  enum Rest: Hashable, Sendable {
+    case nothing
+    /// It lives there.
+    case living
+    /// All of it, fenced.
+    case whole
+    /// Some of it, or only that it lives elsewhere.
+    case remainder
+  }
+
+  static func rest(of container: ContainerID, in storage: PostgreSQLStorage) async throws -> Rest {
+    let id: [PostgreSQLValue] = [.bytes(container.bytes)]
+    let answers = try await storage.read([
+      PostgreSQLStatement("SELECT revision FROM container WHERE id = $1", id),
+      PostgreSQLStatement("SELECT 1::bigint FROM fence WHERE container = $1 AND whole IS NOT NULL", id),
+    ])
+    guard let revision = try answers[0].first?.int(0) else { return .nothing }
+    if revision >= 0 { return .living }
+    return answers[1].first == nil ? .remainder : .whole
+  }
+
   // MARK: Copying
 
   /// Copies everything.
@@ -95,7 +122,9 @@ struct ShardCopy: Sendable {
       try await write(batch)
       (batch, bytes) = ([], 0)
     }
-    try await write(batch + copiedPlaces() + copiedProofs())
+    // In the end: a database that has forgotten some of it, as one that takes over may, has forgotten this, too.
+    let whole = PostgreSQLStatement("UPDATE fence SET whole = generation WHERE container = $1", [id])
+    try await write(batch + copiedPlaces() + copiedProofs() + [whole])
     return digests
   }
 
@@ -155,7 +184,7 @@ struct ShardCopy: Sendable {
         WHERE container.revision < 0 RETURNING 1
       ) SELECT 1 / count(*) FROM written
       """, [id] + numbers + [.bytes(try row.optionalBytes(5))])
-    try await Self.take(container, generation, and: [write], in: target)
+    try await Self.take(container, generation, and: [Self.breaking(container), write], in: target)
   }
 
   /// The places of large contents, which a server looks for when it starts.
@@ -221,7 +250,7 @@ struct ShardCopy: Sendable {
         WHERE container.revision < 0 RETURNING 1
       ) SELECT 1 / count(*) FROM emptied
       """, [id])
-    try await take(container, generation, and: [emptied], in: storage)
+    try await take(container, generation, and: [breaking(container), emptied], in: storage)
     // Home keeps what others mustn't have, too.
     var tables = ShardTable.all.filter { !($0.isClaimed && storage.isHome) }
     while !tables.isEmpty {

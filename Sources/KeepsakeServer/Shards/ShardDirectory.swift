@@ -14,8 +14,14 @@ final class ShardDirectory: Sendable {
   let home: PostgreSQLStorage
   /// The other databases, by name.
   private let others: [String: PostgreSQLStorage]
+  private struct Known {
+    var shard: String
+    /// It counts only as long as no other connection to the shard has been made: a database that takes over may lack
+    /// the newest moves. Nil for one that was never moved.
+    var connections: Int?
+  }
   private struct State {
-    var shards: [ContainerID: String] = [:]
+    var shards: [ContainerID: Known] = [:]
     /// Those that new players get, by name.
     var open: [String] = []
   }
@@ -31,10 +37,15 @@ final class ShardDirectory: Sendable {
   /// - Parameter isNew: Whether the container's id was just made, so that no database can have it.
   /// - Throws: `ServerError` with `damaged` if a database was set back to a backup: the player would begin anew.
   func shard(of container: ContainerID, isNew: Bool = false) async throws -> String {
-    if let known = state.withLock({ $0.shards[container] }) { return known }
+    if let known = state.withLock({ $0.shards[container] }),
+      known.connections == nil || known.connections == storage(known.shard)?.pool.connectionsMade
+    {
+      return known.shard
+    }
     if let found = try await placement(of: container) {
-      try await requireFence(of: container, found)
-      return remember(container, found.shard)
+      let connections = storage(found.shard)?.pool.connectionsMade
+      try await requireThere(container, found)
+      return remember(container, found.shard, found.generation > 0 ? connections : nil)
     }
     if !isNew {
       switch try await trace(of: container) {
@@ -68,17 +79,18 @@ final class ShardDirectory: Sendable {
       ])
     _ = try await home.run([insert])
     guard let found = try await placement(of: container) else { return ShardBinding.home }
-    return remember(container, found.shard)
+    return remember(container, found.shard, found.generation > 0 ? storage(found.shard)?.pool.connectionsMade : nil)
   }
 
-  @discardableResult
-  private func remember(_ container: ContainerID, _ shard: String) -> String {
+  private func remember(_ container: ContainerID, _ shard: String, _ connections: Int?) -> String {
     state.withLock { state in
       if state.shards.count >= Self.remembered { state.shards.removeAll() }
-      state.shards[container] = shard
+      state.shards[container] = Known(shard: shard, connections: connections)
     }
     return shard
   }
+
+  private func storage(_ shard: String) -> PostgreSQLStorage? { shard == ShardBinding.home ? home : others[shard] }
 
   /// The shards that new players get, by name.
   var open: [String] { state.withLock(\.open) }
@@ -186,20 +198,24 @@ final class ShardDirectory: Sendable {
   }
 
   /// Sees that a shard to which a container was moved knows of it. Otherwise it was set back to a backup from before
-  /// the move, and the player would begin anew there.
-  private func requireFence(of container: ContainerID, _ placement: Placement) async throws {
-    guard placement.generation > 0, placement.movingTo == nil, placement.leftAt == nil else { return }
-    guard let storage = placement.shard == ShardBinding.home ? home : others[placement.shard] else { return }
-    let fence = PostgreSQLStatement(
-      "SELECT 1::bigint FROM fence WHERE container = $1", [.bytes(container.bytes)])
-    if try await storage.read([fence])[0].first != nil { return }
+  /// the move, or another one has taken over, and the player would begin anew there.
+  private func requireThere(_ container: ContainerID, _ placement: Placement) async throws {
+    guard placement.generation > 0, placement.movingTo == nil, !placement.isDeleting else { return }
+    guard let storage = storage(placement.shard) else { return }
+    if placement.leftAt != nil {
+      // The move isn't finished: whoever does that sees what became of it.
+      if try await ShardCopy.rest(of: container, in: storage) == .nothing { throw NotHere(container) }
+      return
+    }
+    let fence = PostgreSQLStatement("SELECT generation FROM fence WHERE container = $1", [.bytes(container.bytes)])
+    if let newest = try await storage.read([fence])[0].first?.int(0), newest >= placement.generation { return }
     // It may have been deleted, or moved on.
     let now = try await self.placement(of: container)
-    guard now?.shard == placement.shard, now?.generation == placement.generation else { return }
+    guard let now, !now.isDeleting, now.shard == placement.shard, now.generation == placement.generation else { return }
     throw Self.setBack
   }
 
-  private static let setBack = ServerError(
+  static let setBack = ServerError(
     .damaged, "A database was set back to a backup from before a player was moved. The player can't be found.")
 
   // MARK: Shards
@@ -253,11 +269,33 @@ final class ShardDirectory: Sendable {
 
   // MARK: Moves
 
+  private static let heldName = PostgreSQLValue.name("moves held")
+
+  /// Has no move begin for some time, whatever asks for it; 0 to have them begin again.
+  func hold(seconds: Int64) async throws {
+    let statement = PostgreSQLStatement(
+      """
+      INSERT INTO number (name, value) VALUES ($1, \(Placement.now) + $2)
+      ON CONFLICT (name) DO UPDATE SET value = excluded.value
+      """, [Self.heldName, .int(seconds * 1_000)])
+    _ = try await home.run([statement])
+  }
+
+  /// Whether anybody is being moved.
+  func isMoving() async throws -> Bool {
+    let statement = PostgreSQLStatement("SELECT 1::bigint FROM placement WHERE moving_to IS NOT NULL LIMIT 1")
+    return try await home.read([statement])[0].first != nil
+  }
+
   /// Enters that a family is being moved.
   ///
   /// - Returns: The move's generation; nil if one of them isn't where it was, or something of it is unfinished.
+  /// - Throws: `APIError` with `busy` as long as nobody is moved (``hold(seconds:)``).
   func begin(_ family: [ContainerID], from shard: String, to target: String) async throws -> Int64? {
     try await home.transaction { transaction in
+      let held = try transaction.run(
+        "SELECT 1::bigint FROM number WHERE name = $1 AND value > \(Placement.now)", [Self.heldName])
+      if held.first != nil { throw ShardMover.held }
       let ids = PostgreSQLValue.list(family.map(\.bytes))
       let newest = try transaction.run(
         "SELECT coalesce(max(generation), 0) FROM placement WHERE container = ANY($1)", [ids]
@@ -308,7 +346,7 @@ final class ShardDirectory: Sendable {
     } catch let error as PostgreSQLError where error.state == .divisionByZero {
       throw ShardMover.Overtaken()
     }
-    for container in family { remember(container, target) }
+    for container in family { forget(container) }
   }
 
   /// Ends a container's part of a move that wasn't decided.
@@ -323,6 +361,19 @@ final class ShardDirectory: Sendable {
         generation = $2::bigint
         OR ($2::bigint IS NULL AND since < \(Placement.now) - \(Placement.leaseMilliseconds)))
       """, [.bytes(container.bytes), .int(generation)])
+    return try await home.run([statement])[0].count > 0
+  }
+
+  /// Has a container live again where it was before a move that was decided, but not finished.
+  ///
+  /// - Returns: Whether nobody else has done anything about it meanwhile.
+  func turnBack(_ container: ContainerID, _ placement: Placement) async throws -> Bool {
+    let statement = PostgreSQLStatement(
+      """
+      UPDATE placement SET shard = left_at, left_at = shard, generation = generation + 1, since = \(Placement.now)
+      WHERE container = $1 AND shard = $2 AND generation = $3
+      AND moving_to IS NULL AND left_at IS NOT NULL AND deleting IS NULL
+      """, [.bytes(container.bytes), .name(placement.shard), .int(placement.generation)])
     return try await home.run([statement])[0].count > 0
   }
 

@@ -81,6 +81,12 @@ struct ShardMover: Sendable {
   static let busy = APIError(
     .serviceUnavailable, .busy, "This player is being moved to another database.", retryAfterSeconds: 1)
 
+  static let held = APIError(
+    .serviceUnavailable, .busy, "No player is moved to another database now, since the databases are backed up.",
+    retryAfterSeconds: 60)
+
+  static func isHeld(_ error: APIError) -> Bool { error.message == held.message }
+
   private struct Move: Sendable {
     var family: [ContainerID]
     var from: PostgreSQLStorage
@@ -108,13 +114,18 @@ struct ShardMover: Sendable {
   }
 
   private func finish(_ move: Move) async throws {
+    var living: [ContainerID] = []
     for container in move.family {
-      try await unlessOvertaken { try await enliven(container, at: move.to, move.generation) }
+      // Of one that isn't made live here, what is left is needed by who does, or is nobody's any more.
+      try await unlessOvertaken {
+        try await enliven(container, at: move.to, move.generation)
+        living.append(container)
+      }
     }
     try await reached(.live)
     // As long as not every server has read them where they are now, they must be found where they were.
     if try await hasBan(move) { try await Task.sleep(for: banPause) }
-    for container in move.family {
+    for container in living {
       try await unlessOvertaken {
         try await ShardCopy.remove(container, from: move.from, move.generation)
         try await directory.cleaned(container, at: move.names.from, move.generation)
@@ -169,6 +180,12 @@ struct ShardMover: Sendable {
     return [
       // First, so that every other change of the container is before this or after it.
       ShardCopy.taking(container, generation),
+      // One that lives here is whole.
+      PostgreSQLStatement(
+        """
+        UPDATE fence SET whole = generation
+        WHERE container = $1 AND NOT EXISTS (SELECT 1 FROM container WHERE id = $1 AND revision < 0)
+        """, id),
       PostgreSQLStatement("UPDATE container SET revision = -revision - 1 WHERE id = $1 AND revision >= 0", id),
       // Else it has a place, and nothing there yet; or was fenced by a move that ended.
       PostgreSQLStatement(
@@ -292,29 +309,59 @@ struct ShardMover: Sendable {
       directory.home.logger.notice("A move that nobody went on with is undone")
       found = undone
     }
-    try await enliven(container, at: storage(found.shard), found.generation)
+    // A player who has a place may have nothing there yet; but then nothing has been moved, either.
+    var isThere = true
+    let rest = try await ShardCopy.rest(of: container, in: storage(found.shard))
+    if rest == .nothing || rest == .remainder {
+      var left = ShardCopy.Rest.nothing
+      if let name = found.leftAt { left = try await ShardCopy.rest(of: container, in: storage(name)) }
+      isThere = rest != .nothing || left != .nothing
+      if left == .living || left == .whole {
+        // It was all there when the move was decided. Where it was, nothing has been removed yet.
+        guard try await directory.turnBack(container, found), let now = try await directory.placement(of: container)
+        else { throw Self.busy }
+        directory.home.logger.warning("A database has forgotten a player who was moved there: the move is undone")
+        found = now
+      }
+    }
+    try await enliven(container, at: storage(found.shard), found.generation, isThere: isThere)
     guard cleans, let left = found.leftAt else { return }
     try await ShardCopy.remove(container, from: storage(left), found.generation)
     try await directory.cleaned(container, at: left, found.generation)
   }
 
-  /// Makes a container live in the database in which the directory says that it lives.
+  /// Makes a container live in the database in which the directory says that it lives, if all of it is there.
   ///
-  /// - Throws: `ServerError` with `damaged` if the directory is older than the database; `Overtaken`.
-  func enliven(_ container: ContainerID, at storage: PostgreSQLStorage, _ generation: Int64) async throws {
+  /// - Parameter isThere: Whether there must be something of it.
+  /// - Throws: `ServerError` with `damaged` if the database is older than the directory, and has not all of it, or the
+  ///   directory is older than the database; `Overtaken`.
+  func enliven(
+    _ container: ContainerID, at storage: PostgreSQLStorage, _ generation: Int64, isThere: Bool = true
+  ) async throws {
     let id: [PostgreSQLValue] = [.bytes(container.bytes)]
+    let statements = [
+      PostgreSQLStatement(
+        """
+        UPDATE container SET revision = -revision WHERE id = $1 AND revision < 0
+        AND EXISTS (SELECT 1 FROM fence WHERE container = $1 AND whole IS NOT NULL)
+        """, id),
+      // Undoes all of it otherwise.
+      PostgreSQLStatement("SELECT 1 / count(*) FROM container WHERE id = $1 AND revision >= 0", id),
+    ]
     do {
-      try await ShardCopy.take(
-        container, generation,
-        and: [PostgreSQLStatement("UPDATE container SET revision = -revision WHERE id = $1 AND revision < 0", id)],
-        in: storage)
+      try await ShardCopy.take(container, generation, and: isThere ? statements : [], in: storage)
     } catch let overtaken as Overtaken {
       let newest = PostgreSQLStatement("SELECT generation FROM fence WHERE container = $1", id)
-      guard let found = try await storage.read([newest])[0].first?.int(0), found > generation,
-        let now = try await directory.placement(of: container), now.generation < found
-      else { throw overtaken }
-      throw ServerError(
-        .damaged, "The directory of home is older than a shard: it was set back to a backup. A player can't be found.")
+      let found = try await storage.read([newest])[0].first?.int(0)
+      let rest = try await ShardCopy.rest(of: container, in: storage)
+      guard let now = try await directory.placement(of: container), !now.isDeleting else { throw overtaken }
+      if let found, found > generation, now.generation < found {
+        throw ServerError(
+          .damaged, "The directory of home is older than a shard: it was set back to a backup. A player can't be found."
+        )
+      }
+      guard now.generation == generation, rest == .nothing || rest == .remainder else { throw overtaken }
+      throw ShardDirectory.setBack
     }
   }
 }

@@ -13,7 +13,10 @@ extension ShardedStorage {
   func link(_ identity: VerifiedIdentity, to device: DeviceIdentity, now: Int64) async throws -> IdentityLink {
     try await removeVoid(identity.id, besides: device.container)
     return try await at(device.container) { storage in
-      if storage.isHome { return try await storage.link(identity, to: device, now: now) }
+      if storage.isHome {
+        if try await self.holderElsewhere(of: identity.id, besides: device.container) != nil { return .taken }
+        return try await storage.link(identity, to: device, now: now)
+      }
       return try await self.using(identity, by: device, now: now) {
         try await self.link(identity, to: device, in: storage, now: now)
       } ?? .used
@@ -24,6 +27,7 @@ extension ShardedStorage {
     _ identity: VerifiedIdentity, to device: DeviceIdentity, in storage: PostgreSQLStorage, now: Int64
   ) async throws -> IdentityLink {
     let before = try await holder(of: identity.id)
+    if let before, before.container != device.container { return .taken }
     guard try await claim(identity, for: device, now: now) else { return .taken }
     let link = try await storage.link(identity, to: device, now: now)
     guard case .linked = link else {
@@ -90,9 +94,23 @@ extension ShardedStorage {
   }
 
   func holder(of identity: ContentHash) async throws -> Holder? {
+    if let known = try await Self.holder(of: identity, in: home) { return known }
+    return try await holderElsewhere(of: identity)
+  }
+
+  /// Returns who has an identity of which home may not know, since it was set back to a backup from before it was
+  /// linked.
+  private func holderElsewhere(
+    of identity: ContentHash, besides container: ContainerID? = nil
+  ) async throws -> Holder? {
+    let found = try await findElsewhere { [try await Self.holder(of: identity, in: $0)].compactMap(\.self) }
+    return found.first { $0.container != container }
+  }
+
+  private static func holder(of identity: ContentHash, in storage: PostgreSQLStorage) async throws -> Holder? {
     let statement = PostgreSQLStatement(
       "SELECT container, device FROM identity WHERE id = $1", [.bytes(identity.bytes)])
-    return try await home.read([statement])[0].first.map { Holder(try $0.identifier(0), try $0.identifier(1)) }
+    return try await storage.read([statement])[0].first.map { Holder(try $0.identifier(0), try $0.identifier(1)) }
   }
 
   /// Enters in home to whose container an identity leads, unless it leads to another one.
@@ -130,7 +148,7 @@ extension ShardedStorage {
   }
 
   /// Does something with a proof that no other device has used, in any database. It is from now on no good for another
-  /// one, unless this one turns out to be removed: what such a device shows counts for nothing, as in a single database.
+  /// one, unless this one turns out to be removed: what such a device shows counts for nothing, as in one database.
   ///
   /// - Returns: `nil` if another device has used it.
   /// - Throws: `APIError.retired` for a device that is deleted meanwhile with its player: what it has used itself is

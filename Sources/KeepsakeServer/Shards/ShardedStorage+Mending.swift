@@ -45,15 +45,21 @@ extension ShardedStorage {
     }
   }
 
-  /// Whether bytes in a place that all databases share are needed by a player who doesn't live at home.
-  func isNeeded(_ key: ContentKey) async throws -> Bool {
-    guard try await directory.placement(of: key.container) != nil else { return false }
-    return try await at(key.container) { storage in
-      let statement = PostgreSQLStatement(
-        "SELECT 1::bigint FROM content_object WHERE container = $1 AND name = $2",
-        [.bytes(key.container.bytes), .name(key.name)])
-      return try await storage.read([statement], of: key.container)[0].first != nil
-    }
+  /// Returns which bytes, in a place that all databases share, are needed by players who don't live at home, whatever
+  /// home says of where they live.
+  func needed(_ keys: [ContentKey]) async throws -> Set<ContentKey> {
+    let statement = PostgreSQLStorage.known(keys)
+    let needed = try await ask(butNot: home) { storage in
+      try await storage.read([statement])[0].map { try ContentKey(try $0.text(1), of: $0.identifier(0)) }
+    }.flatMap(\.answer)
+    // Who has been moved meanwhile may not have been in either database.
+    let moving = PostgreSQLStatement(
+      """
+      SELECT container FROM placement
+      WHERE container = ANY($1) AND (moving_to IS NOT NULL OR since > \(Placement.now) - 300000)
+      """, [.list(Set(keys.map(\.container)).map(\.bytes))])
+    let moved = Set(try await home.read([moving])[0].map { try $0.identifier(0) as ContainerID })
+    return Set(needed + keys.filter { moved.contains($0.container) })
   }
 }
 #endif

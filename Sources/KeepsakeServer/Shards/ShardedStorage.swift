@@ -36,7 +36,7 @@ final class ShardedStorage: AdminStorage {
     directory = ShardDirectory(home: home, others: others)
     mover = ShardMover(directory: directory, shards: shards)
     home.knownElsewhere.withLock { known in
-      known = { [weak self] in try await self?.isNeeded($0) ?? true }
+      known = { [weak self] in try await self?.needed($0) ?? Set($0) }
     }
   }
 
@@ -50,19 +50,18 @@ final class ShardedStorage: AdminStorage {
     _ names: [String], isServer: Bool = true, firstWait: Duration = firstWait,
     _ open: (_ name: String, ShardBinding) async throws -> PostgreSQLStorage
   ) async throws -> ShardedStorage {
-    let home = try await open(ShardBinding.home, ShardBinding(name: ShardBinding.home, cloud: nil))
+    let home = try await open(
+      ShardBinding.home, ShardBinding(name: ShardBinding.home, cloud: nil, mayBeNew: isServer))
     var others: [String: PostgreSQLStorage] = [:]
     do {
       let cloud = try await ShardBinding.cloud(home.pool)
-      if !isServer {
-        let entered = try await ShardDirectory(home: home).shards()
-        for name in names where entered[name] == nil {
+      let entered = try await ShardDirectory(home: home).shards()
+      for name in names.sorted() {
+        guard isServer || entered[name] != nil else {
           throw ServerError(
             .configuration, "No server of this cloud knows the shard \(name): start them with it first.")
         }
-      }
-      for name in names.sorted() {
-        others[name] = try await open(name, ShardBinding(name: name, cloud: cloud))
+        others[name] = try await open(name, ShardBinding(name: name, cloud: cloud, mayBeNew: entered[name] == nil))
       }
       let storage = ShardedStorage(home: home, others: others)
       try home.requireCurrent()
@@ -103,7 +102,9 @@ final class ShardedStorage: AdminStorage {
       } catch let elsewhere as NotHere {
         found = elsewhere.container ?? container
       } catch is ShardMover.Overtaken {
-      } catch let error as APIError where error.code == ShardMover.busy.code && found != container {
+      } catch let error as APIError
+        where error.code == ShardMover.busy.code && found != container && !ShardMover.isHeld(error)
+      {
       }
       for one in [container] + others { directory.forget(one) }
       if let found { try await settle(found) }
@@ -184,7 +185,7 @@ final class ShardedStorage: AdminStorage {
     try await at(container) { storage in
       var snapshot = try await storage.load(reads, of: container)
       // Of what others were paid elsewhere, home knows. What this one asked for and wasn't paid isn't paid.
-      if let receipt = reads.bank.receipt, !storage.isHome, snapshot.receiptHolder == nil {
+      if let receipt = reads.bank.receipt, snapshot.receiptHolder == nil {
         let holder = try await self.holder(of: receipt)
         snapshot.receiptHolder = holder == container ? nil : holder
       }
@@ -202,13 +203,34 @@ final class ShardedStorage: AdminStorage {
     }
   }
 
+  /// Returns to whom a receipt was paid, as home says. If home was set back to a backup, others may know better.
   private func holder(of receipt: Receipt) async throws -> ContainerID? {
     let statement = PostgreSQLStatement(
       "SELECT container FROM receipt WHERE app = $1 AND receipt = $2",
       [.bytes(receipt.app), .bytes(receipt.hash.bytes)])
-    return try await home.read([statement])[0].first.map {
-      ContainerID(bytes: try $0.bytes(0)) ?? ContainerID(high: 0, low: 0)
+    @Sendable func holder(in storage: PostgreSQLStorage) async throws -> [ContainerID] {
+      try await storage.read([statement])[0].map {
+        ContainerID(bytes: try $0.bytes(0)) ?? ContainerID(high: 0, low: 0)
+      }
     }
+    if let known = try await holder(in: home).first { return known }
+    return try await findElsewhere { try await holder(in: $0) }.first
+  }
+
+  /// Looks into all databases but home for what home should have. A database that is down keeps nobody from going on,
+  /// unless a backup was ever put back: home may not have it only then.
+  func findElsewhere<Answer: Sendable>(
+    _ body: @escaping @Sendable (PostgreSQLStorage) async throws -> [Answer]
+  ) async throws -> [Answer] {
+    let wasSetBack = home.bankEpoch > 0
+    return try await ask(butNot: home) { storage in
+      do {
+        return try await body(storage)
+      } catch {
+        if wasSetBack { throw error }
+        return []
+      }
+    }.flatMap(\.answer)
   }
 
   /// Claims a receipt for a player who doesn't live at home, before it is paid. A claim of the same player may be
@@ -219,6 +241,7 @@ final class ShardedStorage: AdminStorage {
       [
         .bytes(receipt.app), .bytes(receipt.hash.bytes), .bytes(container.bytes), .bytes(receipt.operation.bytes),
       ])
+    if let holder = try await holder(of: receipt), holder != container { return false }
     _ = try await home.read([insert])
     return try await holder(of: receipt) == container
   }
@@ -253,8 +276,21 @@ final class ShardedStorage: AdminStorage {
     return page
   }
 
-  /// Only home: a server is of use to the other players if one of the other databases is down.
-  func probe() async throws { try await home.probe() }
+  /// As long as one database answers, a server is of use to the players who are there.
+  func probe() async throws {
+    do {
+      try await home.probe()
+    } catch {
+      try home.requireCurrent()
+      let others = try await ask(butNot: home) { storage in
+        do { try await storage.probe() } catch { return false }
+        return true
+      }
+      if !others.contains(where: \.answer) { throw error }
+    }
+  }
+
+  func claimPruning(seconds: Int) async throws -> Bool { try await home.claimPruning(seconds: seconds) }
 
   func observeCommits(_ body: @escaping CommitObserver) { for storage in all { storage.observeCommits(body) } }
 

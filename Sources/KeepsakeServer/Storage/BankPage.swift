@@ -24,18 +24,19 @@ struct BankPage {
       db.cachedStatement(
         sql: "SELECT id, bank FROM container WHERE id > ? AND bank IS NOT NULL ORDER BY id LIMIT \(Self.size)"),
       arguments: [container?.bytes ?? Data()])
-    try self.init(rows.map { (try $0.decode(atIndex: 0), try $0.decode(atIndex: 1)) }, epoch: epoch)
+    try self.init(rows.map { (try $0.decode(atIndex: 0), try $0.decode(Data.self, atIndex: 1)) }, epoch: epoch)
   }
 
-  /// - Parameter rows: Up to `size` of them.
-  init(_ rows: [(container: Data, bank: Data)], epoch: UInt64) throws {
+  /// - Parameter rows: Up to `size` of them, those of containers without a bank too.
+  init(_ rows: [(container: Data, bank: Data?)], epoch: UInt64) throws {
     for row in rows {
       guard let id = ContainerID(bytes: row.container) else {
         throw ServerError(.damaged, "A container's identifier can't be read.")
       }
       if rows.count == Self.size { next = id }
+      guard let bank = row.bank else { continue }
       do {
-        let state = try Schema.decoded(BankState.self, row.bank)
+        let state = try Schema.decoded(BankState.self, bank)
         entries.append(Entry(container: id, state, epoch: epoch))
       } catch let error as ServerError where error.code == .damaged {
         // The others must still be found.

@@ -121,6 +121,8 @@ protocol CloudStorage: DecidingStorage, TokenStorage {
   ///
   /// - Parameter place: Where the page before ended; nil for the first one.
   func containersToPrune(after place: PrunablePage.Place?, now: Int64, limit: Int) async throws -> PrunablePage
+  /// Has the turn to look for these, so that no other server does for so long; false if another one has it.
+  func claimPruning(seconds: Int) async throws -> Bool
 
   /// Makes a transaction that changes nothing: returns when its turn has come.
   func probe() async throws
@@ -137,6 +139,7 @@ protocol CloudStorage: DecidingStorage, TokenStorage {
 
 extension CloudStorage {
   func beginLeaving(_ container: ContainerID, _ device: DeviceID?, now: Int64) async throws {}
+  func claimPruning(seconds: Int) async throws -> Bool { true }
   func watching(_ events: EventHub, heartbeatSeconds: Int) -> (any Service)? { nil }
 }
 

@@ -87,12 +87,14 @@ struct InterruptedMoveTests {
   }
 
   @Test(
-    "what the database has forgotten since it was copied is copied again", arguments: ["revision", "seq", "container"])
+    "what the database has forgotten since it was copied is copied again",
+    arguments: ["revision", "seq", "container", "recovery", "identity", "ban", "retired", "token_use"])
   func forgotten(what: String) async throws {
     try await MoveLab.with { lab in
       let storage = try lab.storage()
       let writers = MoveWriters(storage, containers: 5)
       try await writers.fill()
+      try await fillBeside(storage)
       var request = lab.request
       request.isOnlyCopying = true
       _ = try await CloudMove.move(request)
@@ -101,15 +103,39 @@ struct InterruptedMoveTests {
       switch what {
       case "container":
         for table in MovedTable.ofPlayer { try lab.run("DELETE FROM \(table.name) WHERE \(table.owner) = $1", one) }
-      default:
+      case "revision", "seq":
         try lab.run("DELETE FROM cell WHERE container = $1", one)
         try lab.run("UPDATE container SET \(what) = \(what) - 1, bank = NULL WHERE id = $1", one)
+      default:
+        #expect(try lab.count(what) == 1)
+        try lab.run("DELETE FROM \(what)")
       }
       let summary = try await CloudMove.move(lab.request)
+      for (table, _) in MovedTotals.dated { #expect(try lab.count(table) == 1, "\(table)") }
       #expect(summary.isFinished && summary.copied >= 5)
       try await storage.close()
       try await writers.check(lab)
     }
+  }
+
+  /// Something of what changes without the container's revision.
+  private func fillBeside(_ storage: SQLiteCloudStorage) async throws {
+    let device = DeviceIdentity(
+      device: DeviceID(high: 12, low: 3), player: PlayerID(high: 13, low: 3), container: MoveWriters.container(3),
+      app: AppID(ofKey: "a game"))
+    var removed = device
+    removed.device = DeviceID(high: 12, low: 99)
+    try await storage.recordDevice(
+      DeviceRecord(identity: removed, name: "B", createdMilliseconds: 5, seenMilliseconds: 5))
+    _ = try await storage.retire(removed.device, of: removed.container, now: 6)
+    try await storage.putRecovery(ContentHash(of: Data([1])), by: device, scope: device.app, now: 6)
+    let identity = VerifiedIdentity(
+      id: VerifiedIdentity.id(of: "ada", at: "", named: "login"), issuer: "login",
+      uses: [.init(key: ContentHash(of: Data([2])), expiresMilliseconds: .max)])
+    _ = try await storage.link(identity, to: device, now: 6)
+    let entry = AuditEntry(atMilliseconds: 6, key: "k", name: "ada", act: "player.ban", request: "r")
+    try await storage.setBan(Ban(reason: "x", sinceMilliseconds: 6), of: device.container, auditing: entry)
+    try await storage.recordToken(issuedMilliseconds: 6, of: device)
   }
 
   @Test("giving up goes on where it was killed, and nobody else's is gone on with")

@@ -78,6 +78,47 @@ struct PostgreSQLStorageTests {
     }
   }
 
+  @Test("of several servers one looks for what to prune, and another one if that one doesn't come again")
+  func pruningTurn() async throws {
+    try await with { one, other, connection in
+      #expect(try await one.claimPruning(seconds: 900))
+      #expect(try await !other.claimPruning(seconds: 900))
+      #expect(try await !one.claimPruning(seconds: 900))
+      _ = try connection.run([PostgreSQLStatement("UPDATE number SET value = value - 900000 WHERE name = 'pruning'")])
+      #expect(try await other.claimPruning(seconds: 900))
+      #expect(try await !one.claimPruning(seconds: 900))
+    }
+  }
+
+  @Test("a page of what to prune, or of banks, is of rows that were looked at, also where few of them are wanted")
+  func pages() async throws {
+    try await with { one, _, connection in
+      // Players who live elsewhere, and players without a bank.
+      _ = try connection.run([
+        PostgreSQLStatement(
+          """
+          INSERT INTO container (id, epoch, seq, mark, revision, used)
+          SELECT decode(lpad(to_hex(number), 32, '0'), 'hex'), 0, 1, 0, CASE WHEN number <= 300 THEN -1 ELSE 1 END, 0
+          FROM generate_series(1, 600) AS number
+          """)
+      ])
+      var place: PrunablePage.Place?
+      var (sizes, found): ([Int], Int) = ([], 0)
+      repeat {
+        let page = try await one.containersToPrune(after: place, now: 1_000_000_000, limit: 150)
+        (place, found) = (page.next, found + page.containers.count)
+        sizes.append(page.containers.count)
+      } while place != nil
+      #expect(sizes == [0, 0, 150, 150, 0] && found == 300)
+      var (bank, pages): (ContainerID?, Int) = (nil, 0)
+      repeat {
+        bank = try await one.frozenBanks(after: bank, epoch: 5).next
+        pages += 1
+      } while bank != nil
+      #expect(pages == 600 / BankPage.size + 1)
+    }
+  }
+
   // MARK: Epochs
 
   @Test("a database that is set back under a running server still begins a new epoch, once, and later than all before")
@@ -181,27 +222,32 @@ struct PostgreSQLStorageTests {
 
   @Test("a device of a game that is being removed at one server gets nothing in shared containers at the other")
   func leaving() async throws {
-    try await with { one, other, _ in
+    try await with { one, other, connection in
       let grant = SharedGrant(app: AppID(ofKey: "a game"), share: AppID(word: 7), access: .readWrite)
       for number in 1...2 as ClosedRange<UInt64> { try await record(number, in: one) }
-      @Sendable func register(_ number: UInt64, now: Int64) async throws -> APIError.Code? {
+      @Sendable func register(_ number: UInt64) async throws -> APIError.Code? {
         let new = DeviceIdentity(
           device: DeviceID(high: 9, low: number), player: PlayerID(high: 9, low: 8),
           container: ContainerID(high: 9, low: 9), app: grant.id)
         do {
-          _ = try await other.registerShared(new, named: "", by: EntryRight(grant, of: device(number)), now: now)
+          _ = try await other.registerShared(new, named: "", by: EntryRight(grant, of: device(number)), now: 6)
           return nil
         } catch let error as APIError {
           return error.code
         }
       }
       try await one.beginLeaving(container, device(1).device, now: 5)
-      #expect(try await register(1, now: 6) == .retired)
-      #expect(try await register(2, now: 6) == nil)
+      #expect(try await register(1) == .retired)
+      #expect(try await register(2) == nil)
       try await one.beginLeaving(container, nil, now: 5)
-      #expect(try await register(2, now: 6) == .retired)
-      // The removal failed.
-      #expect(try await register(1, now: 60_006) == nil)
+      #expect(try await register(2) == .retired)
+      try await one.sweep(now: 5)
+      #expect(try await register(2) == .retired)
+      // The removal failed. A minute later by the database's clock:
+      _ = try connection.run([PostgreSQLStatement("UPDATE leaving SET until = until - 60000")])
+      #expect(try await register(1) == nil)
+      try await one.sweep(now: 5)
+      #expect(try connection.run([PostgreSQLStatement("SELECT 1::bigint FROM leaving")])[0].first == nil)
     }
   }
 

@@ -52,12 +52,15 @@ final class ShardLab {
     return server
   }
 
-  /// - Parameter names: Of the shards that the server knows, each at the address of its name, or of another one.
+  /// - Parameters:
+  ///   - names: Of the shards that the server knows, each at the address of its name.
+  ///   - others: Those that are at the address of another name, or at another address.
   func open(_ names: [String], at others: [String: String] = [:]) async throws -> ShardedStorage {
     let (detailedDecisions, clock) = (detailedDecisions, clock)
     let known = Set(names + [ShardBinding.home])
     return try await ShardedStorage.open(names, firstWait: .zero) { name, binding in
-      var settings = TestDatabase.settings(try #require(self.addresses[others[name] ?? name]))
+      let other = others[name].map { self.addresses[$0] ?? $0 }
+      var settings = TestDatabase.settings(try #require(other ?? self.addresses[name]))
       settings.standIn = TestDatabase.standIn
       return try await PostgreSQLStorage(
         settings, connections: 2, detailedDecisions: detailedDecisions, binding: binding, shards: known, clock: clock)

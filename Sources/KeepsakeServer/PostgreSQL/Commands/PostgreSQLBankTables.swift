@@ -51,13 +51,14 @@ struct PostgreSQLBankTables: BankTables {
 
 extension BankPage {
   static func statement(after container: ContainerID?) -> PostgreSQLStatement {
+    // Those without a bank, too: where few players have one, a page mustn't read through all others.
     PostgreSQLStatement(
-      "SELECT id, bank FROM container WHERE id > $1 AND bank IS NOT NULL AND revision >= 0 ORDER BY id LIMIT $2",
+      "SELECT id, CASE WHEN revision >= 0 THEN bank END FROM container WHERE id > $1 ORDER BY id LIMIT $2",
       [.bytes(container?.bytes ?? Data()), .int(Int64(size))])
   }
 
   init(_ rows: PostgreSQLRows, epoch: UInt64) throws {
-    try self.init(rows.map { (try $0.bytes(0), try $0.bytes(1)) }, epoch: epoch)
+    try self.init(rows.map { (try $0.bytes(0), try $0.optionalBytes(1)) }, epoch: epoch)
   }
 }
 

@@ -1,0 +1,307 @@
+#if Cloud && PostgreSQL
+import Foundation
+import KeepsakePostgreSQL
+import KeepsakeReplication
+import Logging
+import TestSupport
+import Testing
+
+@testable import KeepsakeServer
+
+/// Databases of a cloud that have forgotten something: they were set back to a backup, or a standby without the newest
+/// commits has taken over.
+@Suite(
+  "Several databases of which one has forgotten something", .hangLimit,
+  .enabled(if: TestDatabase.address != nil, "no PostgreSQL: KEEPSAKE_POSTGRES isn't set"))
+struct ShardSetBackTests {
+  private static let app = AppID(ofKey: "a game")
+  private static let all = ["container", "fence", "device", "past_position", "version", "cell"]
+
+  private func device(_ number: UInt64) -> DeviceIdentity {
+    DeviceIdentity(
+      device: DeviceID(high: 2, low: number), player: PlayerID(high: 3, low: number),
+      container: ContainerID(high: 7, low: number), app: Self.app)
+  }
+
+  private func record(_ device: DeviceIdentity, in storage: ShardedStorage, at shard: String) async throws {
+    try await storage.recordDevice(
+      DeviceRecord(identity: device, name: "A", createdMilliseconds: 5, seenMilliseconds: 5))
+    _ = try await storage.mover.move(familyOf: device.container, to: shard)
+  }
+
+  /// Has a database forget a container.
+  private static func forget(_ container: ContainerID, at address: String?) throws {
+    let connection = try PostgreSQLConnection(TestDatabase.settings(#require(address)))
+    for table in all {
+      let column = table == "container" ? "id" : "container"
+      _ = try connection.run([
+        PostgreSQLStatement("DELETE FROM \(table) WHERE \(column) = $1", [.bytes(container.bytes)])
+      ])
+    }
+  }
+
+  private func refused(_ body: () async throws -> Void) async {
+    let error = await #expect(throws: ServerError.self) { try await body() }
+    #expect(error?.code == .damaged)
+  }
+
+  // MARK: Moves
+
+  enum Forgotten: CaseIterable { case all, rows }
+
+  @Test(
+    "a player whom the database has forgotten to which a move had just brought them goes on where they were",
+    arguments: Forgotten.allCases, [true, false])
+  func forgottenMove(forgotten: Forgotten, hasPlayed: Bool) async throws {
+    try await ShardLab.with { lab in
+      let (one, other) = (try await lab.server(), try await lab.server())
+      let player = device(1)
+      try await record(player, in: one, at: ShardBinding.home)
+      try await one.addGem(to: player.container, mark: 1)
+      if hasPlayed { #expect(try await other.gems(of: player.container) == 1) }
+      var mover = one.mover
+      mover.reached = { if $0 == .decided { throw ShardMover.Killed() } }
+      await #expect(throws: ShardMover.Killed.self) {
+        _ = try await mover.move(familyOf: player.container, to: "two")
+      }
+      switch forgotten {
+      case .all: try Self.forget(player.container, at: lab.addresses["two"])
+      case .rows:
+        try lab.run("UPDATE fence SET whole = NULL WHERE container = $1", [.bytes(player.container.bytes)], in: "two")
+        try lab.run("DELETE FROM device WHERE container = $1", [.bytes(player.container.bytes)], in: "two")
+      }
+      #expect(try await other.gems(of: player.container) == 1)
+      try await other.addGem(to: player.container, mark: 2)
+      #expect(try await other.directory.placement(of: player.container)?.shard == ShardBinding.home)
+      #expect(try await other.devices(of: player.container).map(\.identity) == [player])
+      // What is left of the move is removed, and the player can be moved.
+      try await other.mover.settle(player.container, cleans: true)
+      #expect(try await other.mover.move(familyOf: player.container, to: "two") == [player.container])
+      #expect(try await one.gems(of: player.container) == 2)
+    }
+  }
+
+  @Test("nothing is removed where a player was as long as the player isn't where the directory says")
+  func lastCopy() async throws {
+    try await ShardLab.with { lab in
+      let one = try await lab.server()
+      let player = device(1)
+      try await record(player, in: one, at: ShardBinding.home)
+      try await one.addGem(to: player.container, mark: 1)
+      var mover = one.mover
+      let two = lab.addresses["two"]
+      mover.reached = { if $0 == .decided { try Self.forget(player.container, at: two) } }
+      await refused { _ = try await mover.move(familyOf: player.container, to: "two") }
+      let old = try lab.run("UPDATE placement SET since = 0", in: "home")
+      #expect(old.count == 1)
+      try await one.lookAfter()
+      #expect(try await one.gems(of: player.container) == 1)
+      #expect(try await one.directory.placement(of: player.container)?.shard == ShardBinding.home)
+    }
+  }
+
+  @Test("what a database keeps of a player who has left it isn't taken for the player who has come back since")
+  func leftBefore() async throws {
+    try await ShardLab.with { lab in
+      let one = try await lab.server()
+      let player = device(1)
+      try await record(player, in: one, at: "two")
+      try await one.addGem(to: player.container, mark: 1)
+      _ = try await one.mover.move(familyOf: player.container, to: ShardBinding.home)
+      let before = try lab.run(
+        "SELECT generation FROM fence WHERE container = $1", [.bytes(player.container.bytes)], in: "two")
+      _ = try await one.mover.move(familyOf: player.container, to: "two")
+      try await one.addGem(to: player.container, mark: 2)
+      // As it was before the last move.
+      try Self.forget(player.container, at: lab.addresses["two"])
+      let values: [PostgreSQLValue] = [.bytes(player.container.bytes)]
+      try lab.run(
+        "INSERT INTO container (id, epoch, seq, mark, revision, used) VALUES ($1, 0, 0, 0, -1, 0)", values, in: "two")
+      try lab.run(
+        "INSERT INTO fence (container, generation) VALUES ($1, $2)",
+        values + [.int(try #require(before.first).int(0))], in: "two")
+      for server in [try await lab.server(), one] {
+        await refused { try await server.addGem(to: player.container, mark: 3) }
+      }
+    }
+  }
+
+  @Test("a server that has been connected anew looks again for whom was moved to a database")
+  func failover() async throws {
+    try await ShardLab.with { lab in
+      let one = try await lab.server()
+      let player = device(1)
+      try await record(player, in: one, at: ShardBinding.home)
+      _ = try await one.mover.move(familyOf: player.container, to: "two")
+      try await one.addGem(to: player.container, mark: 1)
+      try Self.forget(player.container, at: lab.addresses["two"])
+      let pool = try #require(one.shards["two"]).pool
+      let made = pool.connectionsMade
+      while pool.connectionsMade == made {
+        _ = try? await pool.run([PostgreSQLStatement("SELECT pg_terminate_backend(pg_backend_pid())")])
+      }
+      await refused { try await one.addGem(to: player.container, mark: 2) }
+      #expect(
+        try lab.run("SELECT 1::bigint FROM container WHERE id = $1", [.bytes(player.container.bytes)], in: "two")
+          .first == nil)
+    }
+  }
+
+  @Test("an empty database isn't taken for a shard in which there are players, nor for a cloud by a command")
+  func empty() async throws {
+    try await ShardLab.with { lab in
+      _ = try await lab.server()
+      try await ShardLab.with { empty in
+        let address = try #require(empty.addresses["two"])
+        let error = await #expect(throws: ServerError.self) {
+          _ = try await lab.open(["two"], at: ["two": address])
+        }
+        #expect(error?.code == .configuration && error?.message.contains("nothing of it") == true)
+        let logger = Logger(label: "keepsake.shard")
+        let shards = try ShardAddress.all(["two=\(#require(lab.addresses["two"]))"])
+        // As it is, and with all tables.
+        for hasTables in [false, true] {
+          if hasTables { try await TestDatabase.storage(at: address).close() }
+          await #expect(throws: ServerError.self) {
+            _ = try await CloudDatabase.openBeside(database: address, shards, logger: logger)
+          }
+        }
+        #expect(try empty.run("SELECT name FROM shard_self", in: "two").first == nil)
+      }
+    }
+  }
+
+  @Test("a command beside servers leaves tables as they are")
+  func tables() async throws {
+    try await ShardLab.with { lab in
+      _ = try await lab.server()
+      try lab.run("UPDATE schema_number SET number = number - 1", in: "two")
+      let logger = Logger(label: "keepsake.shard")
+      let home = try #require(lab.addresses[ShardBinding.home])
+      let shards = try ShardAddress.all(["two=\(#require(lab.addresses["two"]))"])
+      let error = await #expect(throws: ServerError.self) {
+        _ = try await CloudDatabase.openBeside(database: home, shards, logger: logger)
+      }
+      #expect(error?.code == .missing)
+      try lab.run("UPDATE schema_number SET number = number - 1", in: "home")
+      let closing = await #expect(throws: ServerError.self) {
+        try await CloudShards.setOpen(false, "two", database: home, logger: logger)
+      }
+      #expect(closing?.code == .missing)
+      for name in ["home", "two"] {
+        #expect(
+          try lab.run("SELECT number FROM schema_number", in: name).first?.int(0) == PostgreSQLSchema.number - 1)
+      }
+    }
+  }
+
+  // MARK: Home
+
+  private func pay(_ number: UInt64, to container: ContainerID, by server: ShardedStorage) async throws -> Bool {
+    let receipt = Receipt(
+      app: Data("app".utf8), hash: ContentHash(of: Data("\(number)".utf8)),
+      operation: OperationID(high: number, low: container.low))
+    var reads = ReadSet()
+    (reads.bank.receipt, reads.bank.state) = (receipt, true)
+    return try await server.decide(on: container, reading: reads) { storage in
+      try storage.takeReceipt(receipt, for: container)
+    }
+  }
+
+  @Test("a receipt and an identity that home has forgotten are still their player's, also where home is asked alone")
+  func home() async throws {
+    try await ShardLab.with { lab in
+      let one = try await lab.server()
+      let (paid, atHome, atTwo) = (device(1), device(2), device(3))
+      try await record(paid, in: one, at: "two")
+      try await record(atHome, in: one, at: ShardBinding.home)
+      try await record(atTwo, in: one, at: "two")
+      func identity(_ proof: UInt64) -> VerifiedIdentity {
+        VerifiedIdentity(
+          id: VerifiedIdentity.id(of: "ada", at: "", named: "login"), issuer: "login",
+          uses: [.init(key: ContentHash(of: Data("proof \(proof)".utf8)), expiresMilliseconds: 1_000)])
+      }
+      #expect(try await pay(1, to: paid.container, by: one))
+      guard case .linked = try await one.link(identity(1), to: paid, now: 5) else {
+        Issue.record("it leads to nobody else")
+        return
+      }
+      for table in ["receipt", "identity", "identity_use"] { try lab.run("DELETE FROM \(table)", in: "home") }
+      for other in [atHome, atTwo] {
+        #expect(try await !pay(1, to: other.container, by: one))
+        #expect(try await one.link(identity(2 + other.device.low), to: other, now: 6) == .taken)
+      }
+      let asking = device(4)
+      try await record(asking, in: one, at: ShardBinding.home)
+      let new = NewDevice(device: DeviceID(high: 5, low: 1), name: "new")
+      let signIn = try await one.signIn(with: identity(9), by: asking, as: new, now: 7)
+      guard case .joined(let joined) = signIn else {
+        Issue.record("\(signIn)")
+        return
+      }
+      #expect(joined.container == paid.container)
+    }
+  }
+
+  @Test("bytes that only another database names are needed, wherever home says that the player is")
+  func bytes() async throws {
+    try await ShardLab.with { lab in
+      let one = try await lab.server()
+      let player = device(1)
+      try await record(player, in: one, at: "two")
+      try lab.run("UPDATE placement SET since = 0", in: "home")
+      let known = try ContentKey("\(player.container)-known", of: player.container)
+      let unknown = try ContentKey("\(player.container)-unknown", of: player.container)
+      try lab.run(
+        "INSERT INTO content_object (container, name, place, size, taken) VALUES ($1, $2, $2, 1, 1)",
+        [.bytes(player.container.bytes), .bytes(Data(known.name.utf8))], in: "two")
+      #expect(try await one.needed([known, unknown]) == [known])
+      // Who is being moved may be in neither for a moment.
+      try lab.run("UPDATE placement SET moving_to = shard", in: "home")
+      #expect(try await one.needed([known, unknown]) == [known, unknown])
+      try lab.run("DELETE FROM placement", in: "home")
+      #expect(try await one.needed([known, unknown]) == [known])
+    }
+  }
+
+  @Test("a server is ready as long as one of its databases answers")
+  func ready() async throws {
+    try await ShardLab.with { lab in
+      let one = try await lab.server()
+      try await one.probe()
+      await one.home.pool.finish()
+      try await one.probe()
+      await one.shards["two"]?.pool.finish()
+      await #expect(throws: (any Error).self) { try await one.probe() }
+    }
+  }
+
+  // MARK: Backups
+
+  @Test("while the databases are backed up nobody is moved, by a command or for a request")
+  func held() async throws {
+    try await ShardLab.with { lab in
+      let one = try await lab.server()
+      let (first, second) = (device(1), device(2))
+      try await record(first, in: one, at: ShardBinding.home)
+      try await record(second, in: one, at: "two")
+      let home = try #require(lab.addresses[ShardBinding.home])
+      let logger = Logger(label: "keepsake.shard")
+      try await CloudShards.hold(minutes: 5, database: home, logger: logger)
+      let shards = CloudShards(one)
+      let drained = await #expect(throws: ServerError.self) {
+        _ = try await shards.move(.init(from: "two", to: "home", count: nil, perSecond: nil)) { _ in }
+      }
+      #expect(drained?.code == .overloaded && drained?.message.contains("backed up") == true)
+      let asked = await #expect(throws: APIError.self) {
+        try await one.at(first.container, with: [second.container]) { _ in }
+      }
+      #expect(asked?.message == ShardMover.held.message)
+      #expect(try await one.directory.placement(of: second.container)?.shard == "two")
+      try await one.addGem(to: second.container, mark: 1)
+      try await CloudShards.hold(minutes: 0, database: home, logger: logger)
+      #expect(try await one.mover.move(familyOf: second.container, to: ShardBinding.home) == [second.container])
+    }
+  }
+}
+#endif
