@@ -94,7 +94,9 @@ import Testing
   }
 
   /// They read databases, and no file.
-  private static let ofShards: Set<String> = ["shard close", "shard drain", "shard list", "shard move", "shard open"]
+  private static let ofShards: Set<String> = [
+    "shard close", "shard drain", "shard hold", "shard list", "shard move", "shard open", "shard release",
+  ]
 
   /// Checks that calls name each subcommand, except those that can't end so.
   func checkCoverage(of calls: [Call], except others: Set<String>) throws {

@@ -181,6 +181,8 @@ struct JSONCall {
       ("shard drain", [JSONCall("--from", "home", status: 64)]),
       ("shard open", [JSONCall("--database", "postgres://none", "--shard", "home=x", "home", status: 64)]),
       ("shard close", [JSONCall("--database", "postgres://none", "--shard", "home=x", "home", status: 64)]),
+      ("shard hold", [JSONCall("--database", "postgres://none", "--shard", "home=x", status: 64)]),
+      ("shard release", [JSONCall("--database", "postgres://none", "--shard", "home=x", status: 64)]),
       ("app rotate", [JSONCall("--data", "cloud", "--name", "dungeon", members: ["name": "dungeon"])]),
       ("app list", [JSONCall("--data", "cloud", members: ["path": "cloud"])]),
       (

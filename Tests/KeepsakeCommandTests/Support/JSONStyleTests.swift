@@ -148,7 +148,8 @@ import Testing
   private static let rare: [String: Set<String>] = [
     "app revoke": ["key"], "admin player show": ["parents", "shared"],
     "admin money refund": ["alreadyDone", "balances", "owed", "player", "purchase"], "bank release": ["url"],
-    "shard close": ["name"], "shard drain": ["movedCount", "refused", "skippedCount"], "shard list": ["shards"],
+    "shard close": ["name"], "shard drain": ["movedCount", "refused", "skippedCount"], "shard hold": ["heldMinutes"],
+    "shard list": ["shards"], "shard release": ["heldMinutes"],
     "shard move": ["movedCount", "refused", "skippedCount"], "shard open": ["name"],
     "bank restored": ["epoch"], "doctor": ["needsSecret"], "inspect": ["recordsMessage"],
     // Where a PostgreSQL server is, other tests run it.
