@@ -298,7 +298,7 @@ struct PostgreSQLTests {
     arguments: [
       "postgres://me:50%off-secret@127.0.0.1:1/keepsake", "postgres://me:secret/more@127.0.0.1:1/keepsake",
       "postgres://me:1234/secret@127.0.0.1/keepsake", "postgres://me:12@secret@127.0.0.1:1/keepsake",
-      "host=127.0.0.1 port=1 password='secret", "secret",
+      "postgres://keepsake:secret/keepsake", "host=127.0.0.1 port=1 password='secret", "secret",
     ])
   func unreadable(address: String) {
     let error = #expect(throws: PostgreSQLError.self) { try PostgreSQLConnection(PostgreSQLSettings(address)) }

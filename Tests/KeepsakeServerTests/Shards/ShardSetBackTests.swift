@@ -100,14 +100,17 @@ struct ShardSetBackTests {
     }
   }
 
-  @Test("what a database keeps of a player who has left it isn't taken for the player who has come back since")
-  func leftBefore() async throws {
+  @Test(
+    "what a database has of a player who has left it isn't taken for the player who has come back since",
+    arguments: ["was there", "had left"])
+  func leftBefore(then: String) async throws {
     try await ShardLab.with { lab in
       let one = try await lab.server()
       let player = device(1)
       try await record(player, in: one, at: "two")
       try await one.addGem(to: player.container, mark: 1)
       _ = try await one.mover.move(familyOf: player.container, to: ShardBinding.home)
+      let isLiving = then == "was there"
       let before = try lab.run(
         "SELECT generation FROM fence WHERE container = $1", [.bytes(player.container.bytes)], in: "two")
       _ = try await one.mover.move(familyOf: player.container, to: "two")
@@ -116,10 +119,11 @@ struct ShardSetBackTests {
       try Self.forget(player.container, at: lab.addresses["two"])
       let values: [PostgreSQLValue] = [.bytes(player.container.bytes)]
       try lab.run(
-        "INSERT INTO container (id, epoch, seq, mark, revision, used) VALUES ($1, 0, 0, 0, -1, 0)", values, in: "two")
+        "INSERT INTO container (id, epoch, seq, mark, revision, used) VALUES ($1, 0, 0, 0, $2, 0)",
+        values + [.int(isLiving ? 1 : -1)], in: "two")
       try lab.run(
         "INSERT INTO fence (container, generation) VALUES ($1, $2)",
-        values + [.int(try #require(before.first).int(0))], in: "two")
+        values + [.int(try #require(before.first).int(0) - (isLiving ? 1 : 0))], in: "two")
       for server in [try await lab.server(), one] {
         await refused { try await server.addGem(to: player.container, mark: 3) }
       }
