@@ -187,6 +187,15 @@ package final class PostgreSQLConnection {
   /// Whether no transaction is open, so that the next one begins anew.
   var isIdle: Bool { !isBroken && PQtransactionStatus(connection) == PQTRANS_IDLE }
 
+  /// From when on another connection is tried in place of this one, since its server takes no changes any more.
+  private var replacement: ContinuousClock.Instant?
+
+  /// Whether a server that takes changes should be looked for.
+  var shouldBeReplaced: Bool { replacement.map { $0 <= .now } ?? false }
+
+  /// Goes on with this one for five seconds, since there is no such server.
+  func keepForNow() { replacement = .now + .seconds(5) }
+
   /// Whether something has come that answers nothing. It is most likely that the server has ended the connection.
   var hasUnexpected: Bool {
     var polled = pollfd(fd: PQsocket(connection), events: Int16(POLLIN), revents: 0)
@@ -297,11 +306,9 @@ package final class PostgreSQLConnection {
         guard try next(mayEnd: true) == nil else { throw Broken(description: "two results of one") }
       }
       guard index > 0 else { continue }
-      // A statement whose table is another one now, or that a pooler has forgotten, has to be prepared anew. From a
-      // server that doesn't take changes any more, another one may have taken over.
-      if let state = failure?.state, [.featureNotSupported, .unknownStatement, .readOnlyTransaction].contains(state) {
-        isBroken = true
-      }
+      // A statement whose table is another one now, or that a pooler has forgotten, has to be prepared anew.
+      if let state = failure?.state, state == .featureNotSupported || state == .unknownStatement { isBroken = true }
+      if failure?.state == .readOnlyTransaction, replacement == nil { replacement = .now }
       pipeline.finished = index
       finish(index - 1, failure.map { .failure($0) } ?? .success(rows))
     }

@@ -17,6 +17,8 @@ package final class PostgreSQLPool: Sendable {
   private struct Job: Sendable {
     var statements: [PostgreSQLStatement]
     var bytes = 0
+    /// Since when it waits.
+    let since = ContinuousClock.now
     /// It isn't done if more connections than these have been made.
     var connections: Int?
     /// Set for what needs answers before it knows what to send next.
@@ -26,7 +28,7 @@ package final class PostgreSQLPool: Sendable {
   private struct State {
     var waiting: [Job] = []
     var isClosed = false
-    /// How many threads have a connection.
+    /// How many threads have a connection, or are making one.
     var connected = 0
   }
   package let settings: PostgreSQLSettings
@@ -128,7 +130,7 @@ package final class PostgreSQLPool: Sendable {
 
   private func work() {
     var connection: PostgreSQLConnection?
-    defer { replace(&connection, by: nil) }
+    defer { if connection != nil { count(-1) } }
     while true {
       signal.wait()
       let (jobs, isOver) = state.withLock { state in (next(of: &state.waiting), state.isClosed) }
@@ -138,13 +140,12 @@ package final class PostgreSQLPool: Sendable {
         continue
       }
       do throws(PostgreSQLError) {
-        if connection?.hasUnexpected != false {
-          replace(&connection, by: nil)
-          replace(&connection, by: try PostgreSQLConnection(settings))
-          made.add(1, ordering: .acquiringAndReleasing)
+        let open = try usable(&connection)
+        run(jobs, on: open)
+        if !open.isIdle {
+          connection = nil
+          count(-1)
         }
-        if let connection { run(jobs, on: connection) }
-        if connection?.isIdle == false { replace(&connection, by: nil) }
       } catch {
         giveBack(jobs, error)
       }
@@ -153,26 +154,51 @@ package final class PostgreSQLPool: Sendable {
     }
   }
 
-  private func replace(_ connection: inout PostgreSQLConnection?, by other: PostgreSQLConnection?) {
-    let change = (other == nil ? 0 : 1) - (connection == nil ? 0 : 1)
-    if change != 0 { state.withLock { $0.connected += change } }
-    connection = other
+  private func count(_ change: Int) { state.withLock { $0.connected += change } }
+
+  /// Returns a thread's connection, or another one if the server has ended it. In place of one to a server that takes
+  /// no changes any more, one to a server that does, if there is one: reading goes on meanwhile.
+  private func usable(_ connection: inout PostgreSQLConnection?) throws(PostgreSQLError) -> PostgreSQLConnection {
+    if let known = connection, !known.hasUnexpected {
+      guard known.shouldBeReplaced else { return known }
+      guard let other = try? PostgreSQLConnection(settings) else {
+        known.keepForNow()
+        return known
+      }
+      made.add(1, ordering: .acquiringAndReleasing)
+      connection = other
+      return other
+    }
+    if connection == nil { count(1) }
+    connection = nil
+    do throws(PostgreSQLError) {
+      let new = try PostgreSQLConnection(settings)
+      made.add(1, ordering: .acquiringAndReleasing)
+      connection = new
+      return new
+    } catch {
+      count(-1)
+      throw error
+    }
   }
 
-  /// Leaves what can't be done without a connection to the threads that have one; if none has, all that waits fails:
-  /// it would be the same for each, one time limit after the other.
+  /// Leaves what can't be done without a connection to the threads that have one, or are making one. If there are none,
+  /// all that waits fails: it would be the same for each, one time limit after the other.
   private func giveBack(_ jobs: [Job], _ error: PostgreSQLError) {
-    let failed = state.withLock { state in
-      guard state.connected == 0 else {
-        state.waiting.insert(contentsOf: jobs, at: 0)
-        return [Job]()
+    let oldest = ContinuousClock.now - .seconds(2 * settings.connectSeconds)
+    let (failed, returned) = state.withLock { state in
+      guard state.connected > 0 else {
+        defer { state.waiting = [] }
+        return (jobs + state.waiting, 0)
       }
-      defer { state.waiting = [] }
-      return jobs + state.waiting
+      // As where the machine is gone to which they are connected, which each of them finds out by itself.
+      let young = jobs.filter { $0.since > oldest }
+      state.waiting.insert(contentsOf: young, at: 0)
+      return (jobs.filter { $0.since <= oldest }, young.count)
     }
     for job in failed { job.finish(.failure(error)) }
-    guard failed.isEmpty else { return }
-    for _ in jobs { signal.signal() }
+    guard returned > 0 else { return }
+    for _ in 0..<returned { signal.signal() }
     // The others take them, and this thread doesn't try again at once.
     Thread.sleep(forTimeInterval: Self.secondsBetweenAttempts)
   }

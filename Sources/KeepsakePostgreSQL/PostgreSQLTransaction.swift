@@ -1,8 +1,16 @@
 #if PostgreSQL
+package import Foundation
+
 /// A transaction whose statements depend on each other's answers: each is a round trip. Used on the thread that it was
 /// made on.
 package struct PostgreSQLTransaction {
   private let connection: PostgreSQLConnection
+  /// What `body` wants whoever runs it to know before anything is committed.
+  package let notes = Notes()
+
+  package final class Notes {
+    package var values: [Data] = []
+  }
 
   /// Runs `body` between BEGIN and COMMIT; undoes everything if it throws.
   package static func run<Result>(

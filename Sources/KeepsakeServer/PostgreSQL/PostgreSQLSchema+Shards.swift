@@ -21,11 +21,9 @@ extension PostgreSQLSchema {
     "CREATE TABLE fence (container bytea PRIMARY KEY, generation bigint NOT NULL)",
   ]
 
-  /// Beside each fence the generation with which all rows of the container came to be here; null if only some of them
-  /// are, or none. Servers that don't know this would leave copies that nobody may use.
-  static let whole = [
-    PostgreSQLMigration(["ALTER TABLE fence ADD COLUMN whole bigint"]),
-    PostgreSQLMigration(["UPDATE fence SET whole = generation"], oldest: 1),
-  ]
+  /// Beside each fence the generation with which all rows of the container came to be here; -1 if only some of them
+  /// are, or none; null if nobody has said so, as before there was this. Servers that don't know it would have copies
+  /// live of which half is lost.
+  static let whole = "ALTER TABLE fence ADD COLUMN whole bigint"
 }
 #endif

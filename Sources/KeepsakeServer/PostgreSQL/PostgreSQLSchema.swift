@@ -13,7 +13,7 @@ enum PostgreSQLSchema {
       PostgreSQLMigration(tables), PostgreSQLMigration(admin, oldest: 1), PostgreSQLMigration(webhooks, oldest: 1),
       // While a cloud comes or goes, the row in this table keeps all servers away, those of former steps, too.
       PostgreSQLMigration(moving, oldest: 1), PostgreSQLMigration(shards, oldest: 1),
-    ] + packed + whole + [PostgreSQLMigration(found, oldest: 1)]
+    ] + packed + [PostgreSQLMigration([whole]), PostgreSQLMigration(found, oldest: 1)]
 
   /// The first state that has tables for several databases.
   static let shardsNumber = Int64(1 + (migrations.firstIndex { $0.statements == shards } ?? migrations.count - 1))

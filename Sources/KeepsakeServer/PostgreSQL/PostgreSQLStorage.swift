@@ -40,6 +40,10 @@ final class PostgreSQLStorage: CloudStorage {
   let binding: ShardBinding?
   /// The names of all of them; nil for who looks at no players.
   let knownShards: Set<String>?
+  /// Whether a container is known to be here, so that nobody makes it anew.
+  let mustExist = Mutex<(@Sendable (ContainerID) -> Bool)?>(nil)
+  /// Whether it answered when it was last looked at.
+  let isAnswering = Atomic(true)
   /// Whether another one of them knows bytes in the place that they share.
   let knownElsewhere = Mutex<(@Sendable ([ContentKey]) async throws -> Set<ContentKey>)?>(nil)
   /// What was known of the whole cloud when it was last looked at (`refresh`).
@@ -153,7 +157,16 @@ final class PostgreSQLStorage: CloudStorage {
     try requireCurrent()
     // Two that add the same row at a time are in each other's way, too.
     func isInTheWay(_ error: PostgreSQLError) -> Bool { error.isConflict || error.state == .uniqueViolation }
-    return try await pool.repeating(isInTheWay) { try await pool.transaction(body) }
+    let mustExist = mustExist.withLock(\.self)
+    return try await pool.repeating(isInTheWay) {
+      try await pool.transaction { transaction in
+        let result = try body(transaction)
+        for made in transaction.notes.values.compactMap(ContainerID.init(bytes:)) where mustExist?(made) == true {
+          throw NotHere(made)
+        }
+        return result
+      }
+    }
   }
 
   /// Whether this server can't use the database any more, because of what newer or other servers have changed.

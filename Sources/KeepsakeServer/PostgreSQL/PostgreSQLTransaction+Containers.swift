@@ -20,6 +20,7 @@ extension PostgreSQLTransaction {
     let first = PostgreSQLStatement(
       "INSERT INTO container (id, epoch, seq, mark, revision, used) VALUES ($1, 0, 0, 0, 1, 0)", id)
     _ = try run([first] + Self.refusingDeleted(container.deletedMark))
+    notes.values.append(container.bytes)
   }
 
   /// Statements for whoever makes a container's row. They fail with a unique violation if everything of the player was

@@ -106,7 +106,13 @@ final class PostgreSQLWatch: Service {
         let logger = storage.logger
         group.addTask {
           await self.repeating(every: Self.lookInterval, "What other servers changed can't be looked for", logger) {
-            try await self.look($0, at: index)
+            do {
+              try await self.look($0, at: index)
+              storage.isAnswering.store(true, ordering: .relaxed)
+            } catch {
+              storage.isAnswering.store(false, ordering: .relaxed)
+              throw error
+            }
           }
         }
         group.addTask {

@@ -48,7 +48,7 @@ struct ShardCopy: Sendable {
 
   /// Says that a container isn't whole in a database, so that nobody makes it live there.
   private static func breaking(_ container: ContainerID) -> PostgreSQLStatement {
-    PostgreSQLStatement("UPDATE fence SET whole = NULL WHERE container = $1", [.bytes(container.bytes)])
+    PostgreSQLStatement("UPDATE fence SET whole = -1 WHERE container = $1", [.bytes(container.bytes)])
   }
 
   /// Takes a container's fence in a database, and does more in the same transaction. It may be repeated.
@@ -81,26 +81,43 @@ struct ShardCopy: Sendable {
     }
   }
 
+  /// Says that all containers of a family have been copied. Of a database that has forgotten some of it, as one that
+  /// takes over may, all of them are missing or none.
+  static func complete(_ family: [ContainerID], _ generation: Int64, in storage: PostgreSQLStorage) async throws {
+    let whole = PostgreSQLStatement(
+      "UPDATE fence SET whole = generation WHERE container = ANY($1)", [.list(family.map(\.bytes))])
+    try await run(family.map { holding($0, generation) } + [whole], in: storage)
+  }
+
   /// What there is of a container in a database.
-  enum Rest: Hashable, Sendable {
-    case nothing
-    /// It lives there.
-    case living
-    /// All of it, fenced.
-    case whole
-    /// Some of it, or only that it lives elsewhere.
-    case remainder
+  struct Rest: Hashable, Sendable {
+    enum Kind: Sendable {
+      case nothing
+      /// It lives there.
+      case living
+      /// All of it, fenced.
+      case whole
+      /// Some of it, or only that it lives elsewhere.
+      case remainder
+    }
+    var kind: Kind
+    /// Its fence's; -1 without one.
+    var generation: Int64
+
+    /// Whether all of it is there.
+    var isAll: Bool { kind == .living || kind == .whole }
   }
 
   static func rest(of container: ContainerID, in storage: PostgreSQLStorage) async throws -> Rest {
     let id: [PostgreSQLValue] = [.bytes(container.bytes)]
     let answers = try await storage.read([
       PostgreSQLStatement("SELECT revision FROM container WHERE id = $1", id),
-      PostgreSQLStatement("SELECT 1::bigint FROM fence WHERE container = $1 AND whole IS NOT NULL", id),
+      PostgreSQLStatement("SELECT generation, whole FROM fence WHERE container = $1", id),
     ])
-    guard let revision = try answers[0].first?.int(0) else { return .nothing }
-    if revision >= 0 { return .living }
-    return answers[1].first == nil ? .remainder : .whole
+    let (revision, fence) = (try answers[0].first?.int(0), answers[1].first)
+    let isWhole = try fence?.optionalInt(1) != -1
+    let kind: Rest.Kind = revision.map { $0 >= 0 ? .living : isWhole ? .whole : .remainder } ?? .nothing
+    return Rest(kind: kind, generation: try fence?.int(0) ?? -1)
   }
 
   // MARK: Copying
@@ -122,9 +139,7 @@ struct ShardCopy: Sendable {
       try await write(batch)
       (batch, bytes) = ([], 0)
     }
-    // In the end: a database that has forgotten some of it, as one that takes over may, has forgotten this, too.
-    let whole = PostgreSQLStatement("UPDATE fence SET whole = generation WHERE container = $1", [id])
-    try await write(batch + copiedPlaces() + copiedProofs() + [whole])
+    try await write(batch + copiedPlaces() + copiedProofs())
     return digests
   }
 

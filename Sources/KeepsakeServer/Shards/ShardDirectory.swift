@@ -95,6 +95,9 @@ final class ShardDirectory: Sendable {
   /// The shards that new players get, by name.
   var open: [String] { state.withLock(\.open) }
 
+  /// Whether a container is known to have been moved, so that there must be something of it where it lives.
+  func wasMoved(_ container: ContainerID) -> Bool { state.withLock { $0.shards[container]?.connections != nil } }
+
   func forget(_ container: ContainerID) { state.withLock { _ = $0.shards.removeValue(forKey: container) } }
 
   /// Returns what the directory says now; nil for a container that isn't in it.
@@ -202,16 +205,13 @@ final class ShardDirectory: Sendable {
   private func requireThere(_ container: ContainerID, _ placement: Placement) async throws {
     guard placement.generation > 0, placement.movingTo == nil, !placement.isDeleting else { return }
     guard let storage = storage(placement.shard) else { return }
-    if placement.leftAt != nil {
-      // The move isn't finished: whoever does that sees what became of it.
-      if try await ShardCopy.rest(of: container, in: storage) == .nothing { throw NotHere(container) }
-      return
-    }
     let fence = PostgreSQLStatement("SELECT generation FROM fence WHERE container = $1", [.bytes(container.bytes)])
     if let newest = try await storage.read([fence])[0].first?.int(0), newest >= placement.generation { return }
     // It may have been deleted, or moved on.
     let now = try await self.placement(of: container)
     guard let now, !now.isDeleting, now.shard == placement.shard, now.generation == placement.generation else { return }
+    // If the move isn't finished, whoever does that sees what became of it.
+    if now.leftAt != nil { throw NotHere(container) }
     throw Self.setBack
   }
 
@@ -278,7 +278,9 @@ final class ShardDirectory: Sendable {
       INSERT INTO number (name, value) VALUES ($1, \(Placement.now) + $2)
       ON CONFLICT (name) DO UPDATE SET value = excluded.value
       """, [Self.heldName, .int(seconds * 1_000)])
-    _ = try await home.run([statement])
+    // A move that begins at the same time is before this, or sees it.
+    let turn = PostgreSQLStatement("UPDATE shard SET is_open = is_open WHERE name = $1", [.name(ShardBinding.home)])
+    _ = try await home.run([turn, statement])
   }
 
   /// Whether anybody is being moved.
@@ -293,6 +295,7 @@ final class ShardDirectory: Sendable {
   /// - Throws: `APIError` with `busy` as long as nobody is moved (``hold(seconds:)``).
   func begin(_ family: [ContainerID], from shard: String, to target: String) async throws -> Int64? {
     try await home.transaction { transaction in
+      try transaction.run("SELECT 1::bigint FROM shard WHERE name = $1 FOR SHARE", [.name(ShardBinding.home)])
       let held = try transaction.run(
         "SELECT 1::bigint FROM number WHERE name = $1 AND value > \(Placement.now)", [Self.heldName])
       if held.first != nil { throw ShardMover.held }

@@ -52,17 +52,15 @@ struct ShardMover: Sendable {
   ) async throws -> [ContainerID] {
     let target = try storage(name)
     for attempt in 0..<Self.attempts {
-      directory.forget(container)
-      let from = try await directory.shard(of: container)
+      let from = try await present(container)
       guard from != name, only == nil || from == only else { return [] }
       guard try await directory.placement(of: container) != nil else { return [] }
       let source = try storage(from)
       do {
         let family = try await family(of: container, at: source)
         for one in family {
-          directory.forget(one)
           // Also those that have been here since there was only one database.
-          _ = try await directory.shard(of: one)
+          _ = try await present(one)
           try await settle(one, cleans: true)
         }
         guard let generation = try await directory.begin(family, from: from, to: name) else { continue }
@@ -76,6 +74,17 @@ struct ShardMover: Sendable {
       try await PostgreSQLPool.pause(after: attempt)
     }
     throw Self.busy
+  }
+
+  /// Returns where a container lives, by what the directory says now.
+  private func present(_ container: ContainerID) async throws -> String {
+    directory.forget(container)
+    do {
+      return try await directory.shard(of: container)
+    } catch is NotHere {
+      try await settle(container, cleans: false)
+      return try await directory.shard(of: container)
+    }
   }
 
   static let busy = APIError(
@@ -118,7 +127,7 @@ struct ShardMover: Sendable {
     for container in move.family {
       // Of one that isn't made live here, what is left is needed by who does, or is nobody's any more.
       try await unlessOvertaken {
-        try await enliven(container, at: move.to, move.generation)
+        try await enliven(container, at: move.to, move.generation, isCopied: true)
         living.append(container)
       }
     }
@@ -186,7 +195,7 @@ struct ShardMover: Sendable {
         UPDATE fence SET whole = generation
         WHERE container = $1 AND NOT EXISTS (SELECT 1 FROM container WHERE id = $1 AND revision < 0)
         """, id),
-      PostgreSQLStatement("UPDATE container SET revision = -revision - 1 WHERE id = $1 AND revision >= 0", id),
+      fencingLiving(container),
       // Else it has a place, and nothing there yet; or was fenced by a move that ended.
       PostgreSQLStatement(
         """
@@ -194,6 +203,11 @@ struct ShardMover: Sendable {
         ON CONFLICT (id) DO NOTHING
         """, id),
     ] + PostgreSQLTransaction.refusingDeleted(container.deletedMark)
+  }
+
+  private static func fencingLiving(_ container: ContainerID) -> PostgreSQLStatement {
+    PostgreSQLStatement(
+      "UPDATE container SET revision = -revision - 1 WHERE id = $1 AND revision >= 0", [.bytes(container.bytes)])
   }
 
   /// Does `body`, and says all the time that its mover is alive.
@@ -239,6 +253,7 @@ struct ShardMover: Sendable {
         try await copy.verify(digests)
       }
     }
+    try await ShardCopy.complete(move.family, move.generation, in: move.to)
     try await reached(.verified)
   }
 
@@ -309,58 +324,91 @@ struct ShardMover: Sendable {
       directory.home.logger.notice("A move that nobody went on with is undone")
       found = undone
     }
-    // A player who has a place may have nothing there yet; but then nothing has been moved, either.
-    var isThere = true
     let rest = try await ShardCopy.rest(of: container, in: storage(found.shard))
-    if rest == .nothing || rest == .remainder {
-      var left = ShardCopy.Rest.nothing
-      if let name = found.leftAt { left = try await ShardCopy.rest(of: container, in: storage(name)) }
-      isThere = rest != .nothing || left != .nothing
-      if left == .living || left == .whole {
-        // It was all there when the move was decided. Where it was, nothing has been removed yet.
+    // Whoever was ever moved has a row.
+    var isThere = rest.kind != .nothing || (found.leftAt == nil && found.generation > 0)
+    if let name = found.leftAt {
+      let left = try await ShardCopy.rest(of: container, in: storage(name))
+      // When the move was decided all of it was here. As long as nothing has been removed there, nothing is lost.
+      let isForgotten =
+        rest.generation < left.generation || (rest.kind == .remainder && rest.generation == left.generation)
+      isThere = isThere || isForgotten
+      if isForgotten, left.isAll {
         guard try await directory.turnBack(container, found), let now = try await directory.placement(of: container)
         else { throw Self.busy }
         directory.home.logger.warning("A database has forgotten a player who was moved there: the move is undone")
         found = now
+      } else if isForgotten {
+        try await refuseForgotten(container, found)
       }
     }
     try await enliven(container, at: storage(found.shard), found.generation, isThere: isThere)
     guard cleans, let left = found.leftAt else { return }
+    // One that lives there, by an older fence, is of a backup from before it had left.
+    let former = try await ShardCopy.rest(of: container, in: storage(left))
+    if former.kind == .living, former.generation < found.generation {
+      try await ShardCopy.take(
+        container, found.generation, and: [Self.fencingLiving(container)], in: storage(left))
+    }
     try await ShardCopy.remove(container, from: storage(left), found.generation)
     try await directory.cleaned(container, at: left, found.generation)
   }
 
+  /// - Throws: `ServerError` with `damaged`, unless the container has been moved, or is being deleted, by now.
+  private func refuseForgotten(_ container: ContainerID, _ placement: Placement) async throws {
+    guard let now = try await directory.placement(of: container), !now.isDeleting,
+      now.shard == placement.shard, now.generation == placement.generation, now.leftAt == placement.leftAt
+    else { throw Self.busy }
+    throw ShardDirectory.setBack
+  }
+
   /// Makes a container live in the database in which the directory says that it lives, if all of it is there.
   ///
-  /// - Parameter isThere: Whether there must be something of it.
+  /// - Parameters:
+  ///   - isThere: Whether there must be something of it. A player who has a place may have nothing there yet.
+  ///   - isCopied: Whether it must have come by this move.
   /// - Throws: `ServerError` with `damaged` if the database is older than the directory, and has not all of it, or the
   ///   directory is older than the database; `Overtaken`.
   func enliven(
-    _ container: ContainerID, at storage: PostgreSQLStorage, _ generation: Int64, isThere: Bool = true
+    _ container: ContainerID, at storage: PostgreSQLStorage, _ generation: Int64, isThere: Bool = true,
+    isCopied: Bool = false
   ) async throws {
     let id: [PostgreSQLValue] = [.bytes(container.bytes)]
-    let statements = [
+    var statements = [
       PostgreSQLStatement(
         """
         UPDATE container SET revision = -revision WHERE id = $1 AND revision < 0
-        AND EXISTS (SELECT 1 FROM fence WHERE container = $1 AND whole IS NOT NULL)
+        AND NOT EXISTS (SELECT 1 FROM fence WHERE container = $1 AND whole = -1)
         """, id),
       // Undoes all of it otherwise.
       PostgreSQLStatement("SELECT 1 / count(*) FROM container WHERE id = $1 AND revision >= 0", id),
     ]
+    if isCopied {
+      statements.append(
+        PostgreSQLStatement(
+          "SELECT 1 / count(*) FROM fence WHERE container = $1 AND whole = $2", id + [.int(generation)]))
+    }
+    if !isThere {
+      // From now on something must be.
+      statements = [
+        PostgreSQLStatement(
+          """
+          INSERT INTO container (id, epoch, seq, mark, revision, used) VALUES ($1, 0, 0, 0, 1, 0)
+          ON CONFLICT (id) DO NOTHING
+          """, id)
+      ]
+    }
     do {
-      try await ShardCopy.take(container, generation, and: isThere ? statements : [], in: storage)
+      try await ShardCopy.take(container, generation, and: statements, in: storage)
     } catch let overtaken as Overtaken {
-      let newest = PostgreSQLStatement("SELECT generation FROM fence WHERE container = $1", id)
-      let found = try await storage.read([newest])[0].first?.int(0)
       let rest = try await ShardCopy.rest(of: container, in: storage)
       guard let now = try await directory.placement(of: container), !now.isDeleting else { throw overtaken }
-      if let found, found > generation, now.generation < found {
+      if rest.generation > generation, now.generation < rest.generation {
         throw ServerError(
           .damaged, "The directory of home is older than a shard: it was set back to a backup. A player can't be found."
         )
       }
-      guard now.generation == generation, rest == .nothing || rest == .remainder else { throw overtaken }
+      guard now.generation == generation, !rest.isAll else { throw overtaken }
       throw ShardDirectory.setBack
     }
   }

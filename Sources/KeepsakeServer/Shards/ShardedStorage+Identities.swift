@@ -103,7 +103,9 @@ extension ShardedStorage {
   private func holderElsewhere(
     of identity: ContentHash, besides container: ContainerID? = nil
   ) async throws -> Holder? {
-    let found = try await findElsewhere { [try await Self.holder(of: identity, in: $0)].compactMap(\.self) }
+    let found = try await findElsewhere(of: \.container) { storage in
+      [try await Self.holder(of: identity, in: storage)].compactMap(\.self)
+    }
     return found.first { $0.container != container }
   }
 

@@ -35,6 +35,9 @@ final class ShardedStorage: AdminStorage {
     all = [home] + others.sorted { $0.key < $1.key }.map(\.value)
     directory = ShardDirectory(home: home, others: others)
     mover = ShardMover(directory: directory, shards: shards)
+    for storage in all {
+      storage.mustExist.withLock { $0 = { [weak directory] in directory?.wasMoved($0) == true } }
+    }
     home.knownElsewhere.withLock { known in
       known = { [weak self] in try await self?.needed($0) ?? Set($0) }
     }
@@ -198,6 +201,8 @@ final class ShardedStorage: AdminStorage {
     auditing entry: AuditEntry?
   ) async throws -> Bool {
     try await at(container) { storage in
+      // What was loaded may be of a database that has taken over, without the newest moves.
+      if revision == 0, self.directory.wasMoved(container) { throw NotHere(container) }
       if let receipt = writes.receipt, !storage.isHome, try await !self.claim(receipt, for: container) { return false }
       return try await storage.commit(writes, of: container, ifAt: revision, leaving: leaving, auditing: entry)
     }
@@ -214,23 +219,34 @@ final class ShardedStorage: AdminStorage {
       }
     }
     if let known = try await holder(in: home).first { return known }
-    return try await findElsewhere { try await holder(in: $0) }.first
+    return try await findElsewhere(of: \.self) { try await holder(in: $0) }.first
   }
 
-  /// Looks into all databases but home for what home should have. A database that is down keeps nobody from going on,
-  /// unless a backup was ever put back: home may not have it only then.
+  /// Looks into all databases but home for what home should have: something of a player who lives there. A database
+  /// that is down keeps nobody from going on, unless a backup was ever put back: home may not have it only then.
   func findElsewhere<Answer: Sendable>(
+    of container: @Sendable (Answer) -> ContainerID,
     _ body: @escaping @Sendable (PostgreSQLStorage) async throws -> [Answer]
   ) async throws -> [Answer] {
     let wasSetBack = home.bankEpoch > 0
-    return try await ask(butNot: home) { storage in
+    let answers = try await ask(butNot: home) { storage -> [Answer] in
       do {
+        guard wasSetBack || storage.isAnswering.load(ordering: .relaxed) else { return [] }
         return try await body(storage)
       } catch {
         if wasSetBack { throw error }
         return []
       }
-    }.flatMap(\.answer)
+    }
+    var found: [Answer] = []
+    for (shard, answer) in answers {
+      for one in answer {
+        // A player may have left something where a database was set back.
+        if let place = try await directory.placement(of: container(one)), place.shard != shard { continue }
+        found.append(one)
+      }
+    }
+    return found
   }
 
   /// Claims a receipt for a player who doesn't live at home, before it is paid. A claim of the same player may be
@@ -276,17 +292,44 @@ final class ShardedStorage: AdminStorage {
     return page
   }
 
-  /// As long as one database answers, a server is of use to the players who are there.
+  /// As long as one database answers, a server is of use to the players who are there. None waits for another one.
   func probe() async throws {
-    do {
-      try await home.probe()
-    } catch {
-      try home.requireCurrent()
-      let others = try await ask(butNot: home) { storage in
-        do { try await storage.probe() } catch { return false }
-        return true
+    try home.requireCurrent()
+    try await withCheckedThrowingContinuation { continuation in
+      let probes = Probes(all.count, continuation)
+      for storage in all {
+        Task {
+          do {
+            try await storage.probe()
+            probes.end(nil)
+          } catch {
+            probes.end(error)
+          }
+        }
       }
-      if !others.contains(where: \.answer) { throw error }
+    }
+  }
+
+  /// Resumes with the first success, or the last failure.
+  private final class Probes: Sendable {
+    private struct State {
+      var left: Int
+      var continuation: CheckedContinuation<Void, any Error>?
+    }
+    private let state: Mutex<State>
+
+    init(_ count: Int, _ continuation: CheckedContinuation<Void, any Error>) {
+      state = Mutex(State(left: count, continuation: continuation))
+    }
+
+    func end(_ error: (any Error)?) {
+      let continuation = state.withLock { state -> CheckedContinuation<Void, any Error>? in
+        state.left -= 1
+        guard error == nil || state.left == 0 else { return nil }
+        defer { state.continuation = nil }
+        return state.continuation
+      }
+      if let error { continuation?.resume(throwing: error) } else { continuation?.resume() }
     }
   }
 

@@ -47,7 +47,7 @@ struct ShardSetBackTests {
 
   // MARK: Moves
 
-  enum Forgotten: CaseIterable { case all, rows }
+  enum Forgotten: CaseIterable { case all, rows, sinceBefore }
 
   @Test(
     "a player whom the database has forgotten to which a move had just brought them goes on where they were",
@@ -67,8 +67,13 @@ struct ShardSetBackTests {
       switch forgotten {
       case .all: try Self.forget(player.container, at: lab.addresses["two"])
       case .rows:
-        try lab.run("UPDATE fence SET whole = NULL WHERE container = $1", [.bytes(player.container.bytes)], in: "two")
+        try lab.run("UPDATE fence SET whole = -1 WHERE container = $1", [.bytes(player.container.bytes)], in: "two")
         try lab.run("DELETE FROM device WHERE container = $1", [.bytes(player.container.bytes)], in: "two")
+      case .sinceBefore:
+        // A backup of when the player lived there.
+        let id: [PostgreSQLValue] = [.bytes(player.container.bytes)]
+        try lab.run("UPDATE container SET revision = 1, seq = 0, bank = NULL WHERE id = $1", id, in: "two")
+        try lab.run("UPDATE fence SET generation = 0, whole = NULL WHERE container = $1", id, in: "two")
       }
       #expect(try await other.gems(of: player.container) == 1)
       try await other.addGem(to: player.container, mark: 2)
@@ -78,6 +83,85 @@ struct ShardSetBackTests {
       try await other.mover.settle(player.container, cleans: true)
       #expect(try await other.mover.move(familyOf: player.container, to: "two") == [player.container])
       #expect(try await one.gems(of: player.container) == 2)
+    }
+  }
+
+  @Test("of a family that is moved a database knows everybody or nobody, and all of it goes on where it was")
+  func family() async throws {
+    try await ShardLab.with { lab in
+      let one = try await lab.server()
+      let player = device(1)
+      try await record(player, in: one, at: ShardBinding.home)
+      let grant = SharedGrant(app: Self.app, share: AppID(word: 7), access: .readWrite)
+      let shared = try await one.registerShared(
+        device(11), named: "", by: EntryRight(grant, of: player), now: 5)
+      for container in [player.container, shared.container] { try await one.addGem(to: container, mark: 1) }
+      var mover = one.mover
+      let two = try #require(lab.addresses["two"])
+      // Before the last of them is whole, none is.
+      mover.reached = { step in
+        if step == .copied {
+          let whole = PostgreSQLStatement("SELECT 1::bigint FROM fence WHERE whole > 0")
+          let found = try PostgreSQLConnection(TestDatabase.settings(two)).run([whole])[0].first
+          #expect(found == nil)
+        }
+        if step == .decided { throw ShardMover.Killed() }
+      }
+      await #expect(throws: ShardMover.Killed.self) {
+        _ = try await mover.move(familyOf: player.container, to: "two")
+      }
+      try lab.run("UPDATE fence SET whole = -1", in: "two")
+      for container in [player.container, shared.container] {
+        #expect(try await one.gems(of: container) == 1)
+        try await one.mover.settle(container, cleans: true)
+        #expect(try await one.directory.placement(of: container)?.shard == ShardBinding.home)
+      }
+      let family = [player.container, shared.container].sorted()
+      #expect(try await one.mover.move(familyOf: player.container, to: "two") == family)
+    }
+  }
+
+  @Test("a player who has a place and nothing there plays, and is moved, after a move that was given up")
+  func nothingThere() async throws {
+    try await ShardLab.with { lab in
+      let (one, other) = (try await lab.server(), try await lab.server())
+      for number in 1...4 as ClosedRange<UInt64> {
+        let container = device(number).container
+        _ = try await one.directory.place(container, at: ShardBinding.home)
+        var mover = one.mover
+        mover.reached = { if $0 == .begun { throw ShardMover.Killed() } }
+        await #expect(throws: ShardMover.Killed.self) { _ = try await mover.move(familyOf: container, to: "two") }
+        try lab.abandonMoves()
+        if number < 3 { try await other.mover.settle(container, cleans: number == 1) }
+        if number != 4 { try await other.addGem(to: container, mark: 1) }
+        #expect(try await other.mover.move(familyOf: container, to: "two") == [container])
+        #expect(try await one.gems(of: container) == (number == 4 ? 0 : 1))
+      }
+    }
+  }
+
+  @Test("a server makes nobody anew of whom it knows that they were moved, whatever the database has forgotten")
+  func unnoticed() async throws {
+    try await ShardLab.with { lab in
+      let one = try await lab.server()
+      let player = device(1)
+      try await record(player, in: one, at: ShardBinding.home)
+      _ = try await one.mover.move(familyOf: player.container, to: "two")
+      try await one.addGem(to: player.container, mark: 1)
+      for isSave in [false, true] {
+        // A standby takes over within this very request.
+        try Self.forget(player.container, at: lab.addresses["two"])
+        await refused {
+          if isSave {
+            try await one.addGem(to: player.container, mark: 2)
+          } else {
+            try await one.putRecovery(ContentHash(of: Data([1])), by: player, scope: player.app, now: 5)
+          }
+        }
+        #expect(
+          try lab.run("SELECT 1::bigint FROM container WHERE id = $1", [.bytes(player.container.bytes)], in: "two")
+            .first == nil)
+      }
     }
   }
 
@@ -122,9 +206,9 @@ struct ShardSetBackTests {
         "INSERT INTO container (id, epoch, seq, mark, revision, used) VALUES ($1, 0, 0, 0, $2, 0)",
         values + [.int(isLiving ? 1 : -1)], in: "two")
       try lab.run(
-        "INSERT INTO fence (container, generation) VALUES ($1, $2)",
-        values + [.int(try #require(before.first).int(0) - (isLiving ? 1 : 0))], in: "two")
-      for server in [try await lab.server(), one] {
+        "INSERT INTO fence (container, generation, whole) VALUES ($1, $2, $3)",
+        values + [.int(try #require(before.first).int(0) - (isLiving ? 1 : 0)), .int(isLiving ? nil : -1)], in: "two")
+      for server in [try await lab.server()] + (isLiving ? [] : [one]) {
         await refused { try await server.addGem(to: player.container, mark: 3) }
       }
     }
@@ -138,16 +222,15 @@ struct ShardSetBackTests {
       try await record(player, in: one, at: ShardBinding.home)
       _ = try await one.mover.move(familyOf: player.container, to: "two")
       try await one.addGem(to: player.container, mark: 1)
-      try Self.forget(player.container, at: lab.addresses["two"])
+      // The standby is of when the player lived there before.
+      let id: [PostgreSQLValue] = [.bytes(player.container.bytes)]
+      try lab.run("UPDATE fence SET generation = 0 WHERE container = $1", id, in: "two")
       let pool = try #require(one.shards["two"]).pool
       let made = pool.connectionsMade
       while pool.connectionsMade == made {
         _ = try? await pool.run([PostgreSQLStatement("SELECT pg_terminate_backend(pg_backend_pid())")])
       }
       await refused { try await one.addGem(to: player.container, mark: 2) }
-      #expect(
-        try lab.run("SELECT 1::bigint FROM container WHERE id = $1", [.bytes(player.container.bytes)], in: "two")
-          .first == nil)
     }
   }
 
