@@ -333,7 +333,7 @@ struct ShardMover: Sendable {
       let isForgotten =
         rest.generation < left.generation || (rest.kind == .remainder && rest.generation == left.generation)
       isThere = isThere || isForgotten
-      if isForgotten, left.isAll {
+      if isForgotten, left.isAll, left.generation <= found.generation {
         guard try await directory.turnBack(container, found), let now = try await directory.placement(of: container)
         else { throw Self.busy }
         directory.home.logger.warning("A database has forgotten a player who was moved there: the move is undone")

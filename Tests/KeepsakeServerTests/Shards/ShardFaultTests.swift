@@ -421,7 +421,7 @@ struct ShardFaultTests {
   func starved() async throws {
     try await ShardLab.with { lab in
       let server = try await lab.server()
-      // They live in both databases, as if `two` had been set back; each has waited longer than the one behind them.
+      // They live in both databases, as if home had been set back; each has waited longer than the one behind them.
       let connection = try lab.connect(ShardBinding.home)
       for number in 0..<100 as Range<UInt64> {
         let id = PostgreSQLValue.bytes(ContainerID(high: 8, low: number).bytes)
@@ -436,6 +436,9 @@ struct ShardFaultTests {
             """, [id]),
         ])
         try lab.run(living.sql, living.values, in: "two")
+        for name in ["home", "two"] {
+          try lab.run("INSERT INTO fence (container, generation, whole) VALUES ($1, 9, 9)", [id], in: name)
+        }
       }
       let player = device(1)
       try await record(player, in: server, at: ShardBinding.home)
