@@ -14,28 +14,7 @@ import Testing
 @Suite(
   "Faults around players in several databases", .hangLimit,
   .enabled(if: TestDatabase.address != nil, "no PostgreSQL: KEEPSAKE_POSTGRES isn't set"))
-struct ShardFaultTests {
-  private static let app = AppID(ofKey: "a game")
-
-  private func device(_ number: UInt64, _ app: AppID = app) -> DeviceIdentity {
-    DeviceIdentity(
-      device: DeviceID(high: 2, low: number), player: PlayerID(high: 3, low: number),
-      container: ContainerID(high: 7, low: number), app: app)
-  }
-
-  /// Records a device of a player, and has the player live in a database.
-  private func record(_ device: DeviceIdentity, in storage: ShardedStorage, at shard: String) async throws {
-    try await storage.recordDevice(
-      DeviceRecord(identity: device, name: "A", createdMilliseconds: 5, seenMilliseconds: 5))
-    _ = try await storage.mover.move(familyOf: device.container, to: shard)
-  }
-
-  private func identity(_ subject: String, proof: UInt64) -> VerifiedIdentity {
-    VerifiedIdentity(
-      id: VerifiedIdentity.id(of: subject, at: "", named: "login"), issuer: "login",
-      uses: [.init(key: ContentHash(of: Data("proof \(proof)".utf8)), expiresMilliseconds: 1_000)])
-  }
-
+struct ShardFaultTests: ShardScenes {
   private func other(than name: String) -> String { name == "two" ? ShardBinding.home : "two" }
 
   // MARK: Remembered places

@@ -13,21 +13,8 @@ import Testing
 @Suite(
   "Several databases of which one has forgotten something", .hangLimit,
   .enabled(if: TestDatabase.address != nil, "no PostgreSQL: KEEPSAKE_POSTGRES isn't set"))
-struct ShardSetBackTests {
-  private static let app = AppID(ofKey: "a game")
+struct ShardSetBackTests: ShardScenes {
   private static let all = ["container", "fence", "device", "past_position", "version", "cell"]
-
-  private func device(_ number: UInt64) -> DeviceIdentity {
-    DeviceIdentity(
-      device: DeviceID(high: 2, low: number), player: PlayerID(high: 3, low: number),
-      container: ContainerID(high: 7, low: number), app: Self.app)
-  }
-
-  private func record(_ device: DeviceIdentity, in storage: ShardedStorage, at shard: String) async throws {
-    try await storage.recordDevice(
-      DeviceRecord(identity: device, name: "A", createdMilliseconds: 5, seenMilliseconds: 5))
-    _ = try await storage.mover.move(familyOf: device.container, to: shard)
-  }
 
   /// Has a database forget a container.
   private static func forget(_ container: ContainerID, at address: String?) throws {
@@ -140,28 +127,28 @@ struct ShardSetBackTests {
     }
   }
 
-  @Test("a server makes nobody anew of whom it knows that they were moved, whatever the database has forgotten")
-  func unnoticed() async throws {
+  @Test(
+    "a server makes nobody anew of whom it knows that they were moved, whatever the database has forgotten",
+    arguments: ["a save", "a code"])
+  func unnoticed(what: String) async throws {
     try await ShardLab.with { lab in
       let one = try await lab.server()
       let player = device(1)
       try await record(player, in: one, at: ShardBinding.home)
       _ = try await one.mover.move(familyOf: player.container, to: "two")
       try await one.addGem(to: player.container, mark: 1)
-      for isSave in [false, true] {
-        // A standby takes over within this very request.
-        try Self.forget(player.container, at: lab.addresses["two"])
-        await refused {
-          if isSave {
-            try await one.addGem(to: player.container, mark: 2)
-          } else {
-            try await one.putRecovery(ContentHash(of: Data([1])), by: player, scope: player.app, now: 5)
-          }
+      // A standby takes over within this very request.
+      try Self.forget(player.container, at: lab.addresses["two"])
+      await refused {
+        if what == "a save" {
+          try await one.addGem(to: player.container, mark: 2)
+        } else {
+          try await one.putRecovery(ContentHash(of: Data([1])), by: player, scope: player.app, now: 5)
         }
-        #expect(
-          try lab.run("SELECT 1::bigint FROM container WHERE id = $1", [.bytes(player.container.bytes)], in: "two")
-            .first == nil)
       }
+      #expect(
+        try lab.run("SELECT 1::bigint FROM container WHERE id = $1", [.bytes(player.container.bytes)], in: "two")
+          .first == nil)
     }
   }
 
@@ -303,25 +290,20 @@ struct ShardSetBackTests {
       try await record(paid, in: one, at: "two")
       try await record(atHome, in: one, at: ShardBinding.home)
       try await record(atTwo, in: one, at: "two")
-      func identity(_ proof: UInt64) -> VerifiedIdentity {
-        VerifiedIdentity(
-          id: VerifiedIdentity.id(of: "ada", at: "", named: "login"), issuer: "login",
-          uses: [.init(key: ContentHash(of: Data("proof \(proof)".utf8)), expiresMilliseconds: 1_000)])
-      }
       #expect(try await pay(1, to: paid.container, by: one))
-      guard case .linked = try await one.link(identity(1), to: paid, now: 5) else {
+      guard case .linked = try await one.link(identity("ada", proof: 1), to: paid, now: 5) else {
         Issue.record("it leads to nobody else")
         return
       }
       for table in ["receipt", "identity", "identity_use"] { try lab.run("DELETE FROM \(table)", in: "home") }
       for other in [atHome, atTwo] {
         #expect(try await !pay(1, to: other.container, by: one))
-        #expect(try await one.link(identity(2 + other.device.low), to: other, now: 6) == .taken)
+        #expect(try await one.link(identity("ada", proof: 2 + other.device.low), to: other, now: 6) == .taken)
       }
       let asking = device(4)
       try await record(asking, in: one, at: ShardBinding.home)
       let new = NewDevice(device: DeviceID(high: 5, low: 1), name: "new")
-      let signIn = try await one.signIn(with: identity(9), by: asking, as: new, now: 7)
+      let signIn = try await one.signIn(with: identity("ada", proof: 9), by: asking, as: new, now: 7)
       guard case .joined(let joined) = signIn else {
         Issue.record("\(signIn)")
         return

@@ -11,27 +11,12 @@ import Testing
 @Suite(
   "Players in several databases", .hangLimit,
   .enabled(if: TestDatabase.address != nil, "no PostgreSQL: KEEPSAKE_POSTGRES isn't set"))
-struct ShardTests {
-  private static let app = AppID(ofKey: "a game")
-
-  private func device(_ number: UInt64, _ app: AppID = app) -> DeviceIdentity {
-    DeviceIdentity(
-      device: DeviceID(high: 2, low: number), player: PlayerID(high: 3, low: number),
-      container: ContainerID(high: 7, low: number), app: app)
-  }
-
-  private func record(_ device: DeviceIdentity, in storage: ShardedStorage) async throws {
-    try await storage.recordDevice(
-      DeviceRecord(identity: device, name: "A", createdMilliseconds: 5, seenMilliseconds: 5))
-  }
-
+struct ShardTests: ShardScenes {
   /// Records devices of two players, one in each database.
   private func pair(in storage: ShardedStorage) async throws -> (home: DeviceIdentity, two: DeviceIdentity) {
     let (first, second) = (device(1), device(2))
-    try await record(first, in: storage)
-    try await record(second, in: storage)
-    _ = try await storage.mover.move(familyOf: first.container, to: ShardBinding.home)
-    _ = try await storage.mover.move(familyOf: second.container, to: "two")
+    try await record(first, in: storage, at: ShardBinding.home)
+    try await record(second, in: storage, at: "two")
     return (first, second)
   }
 
@@ -185,12 +170,6 @@ struct ShardTests {
       #expect(try await !pay(99, to: players.home.container, by: other))
       #expect(try await one.gems(of: players.two.container) == gems[1] + 1)
     }
-  }
-
-  private func identity(_ subject: String, proof: UInt64) -> VerifiedIdentity {
-    VerifiedIdentity(
-      id: VerifiedIdentity.id(of: subject, at: "", named: "login"), issuer: "login",
-      uses: [.init(key: ContentHash(of: Data("proof \(proof)".utf8)), expiresMilliseconds: 1_000)])
   }
 
   @Test("an identity that is linked to players in both databases at the same time leads to one of them")

@@ -99,6 +99,34 @@ final class ShardLab {
   }
 }
 
+/// What tests with several databases have in common.
+protocol ShardScenes {}
+
+extension ShardScenes {
+  static var app: AppID { AppID(ofKey: "a game") }
+
+  func device(_ number: UInt64, _ app: AppID = Self.app) -> DeviceIdentity {
+    DeviceIdentity(
+      device: DeviceID(high: 2, low: number), player: PlayerID(high: 3, low: number),
+      container: ContainerID(high: 7, low: number), app: app)
+  }
+
+  /// Records a device of a player.
+  ///
+  /// - Parameter shard: Where the player lives from then on; nil for anywhere.
+  func record(_ device: DeviceIdentity, in storage: ShardedStorage, at shard: String? = nil) async throws {
+    try await storage.recordDevice(
+      DeviceRecord(identity: device, name: "A", createdMilliseconds: 5, seenMilliseconds: 5))
+    if let shard { _ = try await storage.mover.move(familyOf: device.container, to: shard) }
+  }
+
+  func identity(_ subject: String, proof: UInt64) -> VerifiedIdentity {
+    VerifiedIdentity(
+      id: VerifiedIdentity.id(of: subject, at: "", named: "login"), issuer: "login",
+      uses: [.init(key: ContentHash(of: Data("proof \(proof)".utf8)), expiresMilliseconds: 1_000)])
+  }
+}
+
 extension DecidingStorage {
   /// How many gems a container has (`addGem`).
   func gems(of container: ContainerID) async throws -> Int64 {
