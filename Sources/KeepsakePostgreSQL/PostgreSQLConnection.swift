@@ -147,7 +147,7 @@ package final class PostgreSQLConnection {
   /// - Parameter finish: Called for each, in their order, as soon as it is known: with what its statements returned, or
   ///   with why nothing of it was done.
   package func run(_ transactions: [[PostgreSQLStatement]], finish: (Int, Outcome) -> Void) {
-    var pipeline = Pipeline()
+    var pipeline = Pipeline(start: .now)
     do {
       guard !isBroken else { throw Broken(description: "the connection is broken") }
       let joined = transactions.map(joined)
@@ -209,6 +209,7 @@ package final class PostgreSQLConnection {
       case statement(Preparation)
       case sync
     }
+    let start: ContinuousClock.Instant
     /// For each transaction, what its answers are; those of preparations come first, as one of their own.
     var expected: [[Expected]] = []
     /// How many transactions are finished.
@@ -309,10 +310,17 @@ package final class PostgreSQLConnection {
       // A statement whose table is another one now, or that a pooler has forgotten, has to be prepared anew.
       if let state = failure?.state, state == .featureNotSupported || state == .unknownStatement { isBroken = true }
       if failure?.state == .readOnlyTransaction, replacement == nil { replacement = .now }
+      if failure?.state == .queryCanceled, ContinuousClock.now - pipeline.start < .seconds(canceledByLocks) {
+        failure = .refused(.lockNotAvailable, message: "a statement was canceled before its time")
+      }
       pipeline.finished = index
       finish(index - 1, failure.map { .failure($0) } ?? .success(rows))
     }
   }
+
+  /// A statement that is canceled within this time wasn't by the limit of statements. A server that gives up waiting for
+  /// a lock in the very moment in which it gets it cancels what comes next, and says so as if somebody had asked for it.
+  private var canceledByLocks: Int { min(settings.statementSeconds, 60) }
 
   private func unexpected(_ status: ExecStatusType) -> Broken {
     Broken(description: "\(String(cString: PQresStatus(status))) \(Self.message(of: connection))")

@@ -219,6 +219,23 @@ struct PostgreSQLTests {
     #expect(impatient.isBroken)
   }
 
+  @Test("a statement that is canceled before its time, as by a lock that came too late, counts as a conflict")
+  func canceled() async throws {
+    let pool = PostgreSQLPool(settings, connections: 1)
+    defer { pool.close() }
+    let other = try connect()
+    let own = try await pool.run([PostgreSQLStatement("SELECT pg_backend_pid()::bigint")])[0].first?.int(0)
+    let process = PostgreSQLValue.text("\(try #require(own))")
+    let sleep = Task { try await pool.run([PostgreSQLStatement("SELECT pg_sleep(60)::text")]) }
+    let sleeping = PostgreSQLStatement(
+      "SELECT 1::bigint FROM pg_stat_activity WHERE pid = $1::integer AND query LIKE '%pg_sleep%'", [process])
+    while try other.run([sleeping])[0].first == nil { try await Task.sleep(for: .milliseconds(5)) }
+    _ = try other.run([PostgreSQLStatement("SELECT pg_cancel_backend($1::integer)", [process])])
+    let error = await #expect(throws: PostgreSQLError.self) { try await sleep.value }
+    #expect(error?.isConflict == true)
+    _ = try await pool.run([PostgreSQLStatement("SELECT 1")])
+  }
+
   @Test("a server that answers isn't lost, however long all that was sent takes; each is told when it is known")
   func steady() throws {
     let (connection, other) = (try connect { $0.answerSeconds = 15 }, try connect())
