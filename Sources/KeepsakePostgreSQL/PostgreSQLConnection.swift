@@ -318,8 +318,8 @@ package final class PostgreSQLConnection {
     }
   }
 
-  /// A statement that is canceled within this time wasn't by the limit of statements. A server that gives up waiting for
-  /// a lock in the very moment in which it gets it cancels what comes next, and says so as if somebody had asked for it.
+  /// Within so many seconds no statement is canceled by the limit of statements. A server that gives up waiting for a
+  /// lock in the very moment in which it gets it cancels what comes next, and says that somebody has asked for that.
   private var canceledByLocks: Int { min(settings.statementSeconds, 60) }
 
   private func unexpected(_ status: ExecStatusType) -> Broken {
