@@ -14,7 +14,11 @@ extension ShardedStorage {
     try await removeVoid(identity.id, besides: device.container)
     return try await at(device.container) { storage in
       if storage.isHome {
-        if try await self.holderElsewhere(of: identity.id, besides: device.container) != nil { return .taken }
+        if try await Self.holder(of: identity.id, in: self.home) == nil,
+          try await self.holderElsewhere(of: identity.id, besides: device.container) != nil
+        {
+          return try await self.using(identity, by: device, now: now) { IdentityLink.taken } ?? .used
+        }
         return try await storage.link(identity, to: device, now: now)
       }
       return try await self.using(identity, by: device, now: now) {
