@@ -324,11 +324,13 @@ struct ShardMover: Sendable {
       directory.home.logger.notice("A move that nobody went on with is undone")
       found = undone
     }
+    // First what is left: if others make it live and clean up meanwhile, the fence where it lives is the newer one.
+    var left: ShardCopy.Rest?
+    if let name = found.leftAt { left = try await ShardCopy.rest(of: container, in: storage(name)) }
     let rest = try await ShardCopy.rest(of: container, in: storage(found.shard))
     // Whoever was ever moved has a row.
     var isThere = rest.kind != .nothing || (found.leftAt == nil && found.generation > 0)
-    if let name = found.leftAt {
-      let left = try await ShardCopy.rest(of: container, in: storage(name))
+    if let left {
       // When the move was decided all of it was here. As long as nothing has been removed there, nothing is lost.
       let isForgotten =
         rest.generation < left.generation || (rest.kind == .remainder && rest.generation == left.generation)
