@@ -5,7 +5,7 @@ package import Foundation
 /// made on.
 package struct PostgreSQLTransaction {
   private let connection: PostgreSQLConnection
-  /// What `body` wants whoever runs it to know before anything is committed.
+  /// Values that `body` leaves for the code that runs the transaction, which looks at them before it commits.
   package let notes = Notes()
 
   package final class Notes {

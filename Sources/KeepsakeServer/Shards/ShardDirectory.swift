@@ -210,7 +210,7 @@ final class ShardDirectory: Sendable {
     // It may have been deleted, or moved on.
     let now = try await self.placement(of: container)
     guard let now, !now.isDeleting, now.shard == placement.shard, now.generation == placement.generation else { return }
-    // If the move isn't finished, whoever does that sees what became of it.
+    // A move that isn't finished: settling it finds out what became of the rows.
     if now.leftAt != nil { throw NotHere(container) }
     throw Self.setBack
   }

@@ -328,7 +328,7 @@ struct ShardMover: Sendable {
     var left: ShardCopy.Rest?
     if let name = found.leftAt { left = try await ShardCopy.rest(of: container, in: storage(name)) }
     let rest = try await ShardCopy.rest(of: container, in: storage(found.shard))
-    // Whoever was ever moved has a row.
+    // A player who has been moved once always has a row.
     var isThere = rest.kind != .nothing || (found.leftAt == nil && found.generation > 0)
     if let left {
       // When the move was decided all of it was here. As long as nothing has been removed there, nothing is lost.

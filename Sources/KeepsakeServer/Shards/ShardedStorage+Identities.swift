@@ -59,7 +59,8 @@ extension ShardedStorage {
   private func joinHolder(
     of identity: VerifiedIdentity, by device: DeviceIdentity, as new: NewDevice, now: Int64
   ) async throws -> IdentitySignIn {
-    let holder = try await holder(of: identity.id)?.container
+    // Nobody is moved for an identity that leads nowhere.
+    let holder = try await removeVoid(identity.id, besides: device.container)?.container
     // Its transaction needs both: the one that asks comes to the other, and has less to carry as a rule.
     let others = holder == nil || holder == device.container ? [] : [device.container]
     return try await atPresent(holder ?? device.container, with: others) { storage in
@@ -144,13 +145,19 @@ extension ShardedStorage {
 
   /// Removes from home that an identity leads to a player who doesn't have it: a link that was ended half-way, or one
   /// that was removed with its device.
-  private func removeVoid(_ identity: ContentHash, besides container: ContainerID) async throws {
-    guard let holder = try await holder(of: identity), holder.container != container else { return }
+  ///
+  /// - Returns: To whom it leads after that.
+  @discardableResult
+  private func removeVoid(_ identity: ContentHash, besides container: ContainerID) async throws -> Holder? {
+    guard let holder = try await holder(of: identity) else { return nil }
+    if holder.container == container { return holder }
     let isVoid = try await at(holder.container) { storage in
       if storage.isHome { return false }
       return try await !storage.identities(of: holder.container).contains { $0.id == identity }
     }
-    if isVoid { try await release(identity, holder) }
+    guard isVoid else { return holder }
+    try await release(identity, holder)
+    return nil
   }
 
   /// Does something with a proof that no other device has used, in any database. It is from now on no good for another

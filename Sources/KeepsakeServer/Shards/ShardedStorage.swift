@@ -27,9 +27,12 @@ final class ShardedStorage: AdminStorage {
   let all: [PostgreSQLStorage]
   let directory: ShardDirectory
   let mover: ShardMover
-  private let requestMoves = RequestMoves()
+  private let requestMoves: RequestMoves
 
-  init(home: PostgreSQLStorage, others: [String: PostgreSQLStorage]) {
+  init(
+    home: PostgreSQLStorage, others: [String: PostgreSQLStorage], requestPause: Duration = RequestMoves.pause
+  ) {
+    requestMoves = RequestMoves(pause: requestPause)
     (clock, logger, self.home) = (home.clock, home.logger, home)
     shards = others.merging([ShardBinding.home: home]) { $1 }
     all = [home] + others.sorted { $0.key < $1.key }.map(\.value)
@@ -49,8 +52,10 @@ final class ShardedStorage: AdminStorage {
   ///   - open: Opens one of them.
   ///   - isServer: Whether new shards become part of the cloud.
   ///   - firstWait: Shorter in tests.
+  ///   - requestPause: For how long requests don't move a player again. Shorter in tests.
   static func open(
     _ names: [String], isServer: Bool = true, firstWait: Duration = firstWait,
+    requestPause: Duration = RequestMoves.pause,
     _ open: (_ name: String, ShardBinding) async throws -> PostgreSQLStorage
   ) async throws -> ShardedStorage {
     let home = try await open(
@@ -66,7 +71,7 @@ final class ShardedStorage: AdminStorage {
         }
         others[name] = try await open(name, ShardBinding(name: name, cloud: cloud, mayBeNew: entered[name] == nil))
       }
-      let storage = ShardedStorage(home: home, others: others)
+      let storage = ShardedStorage(home: home, others: others, requestPause: requestPause)
       try home.requireCurrent()
       if try await storage.directory.enter(storage.shards.keys.sorted()) {
         home.logger.notice("The players of this cloud are spread over several databases from now on")

@@ -27,6 +27,14 @@ struct ShardSetBackTests: ShardScenes {
     }
   }
 
+  /// Opens a server at which a player of home has saved.
+  private func start(_ lab: ShardLab) async throws -> (ShardedStorage, DeviceIdentity) {
+    let (server, player) = (try await lab.server(), device(1))
+    try await record(player, in: server, at: ShardBinding.home)
+    try await server.addGem(to: player.container, mark: 1)
+    return (server, player)
+  }
+
   private func refused(_ body: () async throws -> Void) async {
     let error = await #expect(throws: ServerError.self) { try await body() }
     #expect(error?.code == .damaged)
@@ -132,16 +140,14 @@ struct ShardSetBackTests: ShardScenes {
     arguments: ["a save", "a code"])
   func unnoticed(what: String) async throws {
     try await ShardLab.with { lab in
-      let one = try await lab.server()
-      let player = device(1)
-      try await record(player, in: one, at: ShardBinding.home)
+      let (one, player) = try await start(lab)
       _ = try await one.mover.move(familyOf: player.container, to: "two")
-      try await one.addGem(to: player.container, mark: 1)
+      try await one.addGem(to: player.container, mark: 2)
       // A standby takes over within this very request.
       try Self.forget(player.container, at: lab.addresses["two"])
       await refused {
         if what == "a save" {
-          try await one.addGem(to: player.container, mark: 2)
+          try await one.addGem(to: player.container, mark: 3)
         } else {
           try await one.putRecovery(ContentHash(of: Data([1])), by: player, scope: player.app, now: 5)
         }
@@ -155,10 +161,7 @@ struct ShardSetBackTests: ShardScenes {
   @Test("nothing is removed where a player was as long as the player isn't where the directory says")
   func lastCopy() async throws {
     try await ShardLab.with { lab in
-      let one = try await lab.server()
-      let player = device(1)
-      try await record(player, in: one, at: ShardBinding.home)
-      try await one.addGem(to: player.container, mark: 1)
+      let (one, player) = try await start(lab)
       var mover = one.mover
       let two = lab.addresses["two"]
       mover.reached = { if $0 == .decided { try Self.forget(player.container, at: two) } }
@@ -204,11 +207,9 @@ struct ShardSetBackTests: ShardScenes {
   @Test("a server that has been connected anew looks again for whom was moved to a database")
   func failover() async throws {
     try await ShardLab.with { lab in
-      let one = try await lab.server()
-      let player = device(1)
-      try await record(player, in: one, at: ShardBinding.home)
+      let (one, player) = try await start(lab)
       _ = try await one.mover.move(familyOf: player.container, to: "two")
-      try await one.addGem(to: player.container, mark: 1)
+      try await one.addGem(to: player.container, mark: 2)
       // The standby is of when the player lived there before.
       let id: [PostgreSQLValue] = [.bytes(player.container.bytes)]
       try lab.run("UPDATE fence SET generation = 0 WHERE container = $1", id, in: "two")
@@ -217,7 +218,7 @@ struct ShardSetBackTests: ShardScenes {
       while pool.connectionsMade == made {
         _ = try? await pool.run([PostgreSQLStatement("SELECT pg_terminate_backend(pg_backend_pid())")])
       }
-      await refused { try await one.addGem(to: player.container, mark: 2) }
+      await refused { try await one.addGem(to: player.container, mark: 3) }
     }
   }
 
@@ -270,17 +271,6 @@ struct ShardSetBackTests: ShardScenes {
   }
 
   // MARK: Home
-
-  private func pay(_ number: UInt64, to container: ContainerID, by server: ShardedStorage) async throws -> Bool {
-    let receipt = Receipt(
-      app: Data("app".utf8), hash: ContentHash(of: Data("\(number)".utf8)),
-      operation: OperationID(high: number, low: container.low))
-    var reads = ReadSet()
-    (reads.bank.receipt, reads.bank.state) = (receipt, true)
-    return try await server.decide(on: container, reading: reads) { storage in
-      try storage.takeReceipt(receipt, for: container)
-    }
-  }
 
   @Test("a receipt and an identity that home has forgotten are still their player's, also where home is asked alone")
   func home() async throws {

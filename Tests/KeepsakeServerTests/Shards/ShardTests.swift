@@ -137,20 +137,6 @@ struct ShardTests: ShardScenes {
     try await ShardLab.with { lab in
       let (one, other) = (try await lab.server(), try await lab.server())
       let players = try await pair(in: one)
-      @Sendable func pay(_ number: UInt64, to container: ContainerID, by server: ShardedStorage) async throws -> Bool {
-        let receipt = Receipt(
-          app: Data("app".utf8), hash: ContentHash(of: Data("\(number)".utf8)),
-          operation: OperationID(high: number, low: container.low))
-        var reads = ReadSet()
-        (reads.bank.receipt, reads.bank.state) = (receipt, true)
-        return try await server.decide(on: container, reading: reads) { storage in
-          guard try storage.takeReceipt(receipt, for: container) else { return false }
-          var bank = try storage.bank()
-          bank.pool["gems", default: 0] += 1
-          storage.setBank(bank)
-          return true
-        }
-      }
       for number in 0..<20 as Range<UInt64> {
         async let home = pay(number, to: players.home.container, by: one)
         async let two = pay(number, to: players.two.container, by: other)
@@ -229,7 +215,8 @@ struct ShardTests: ShardScenes {
         values, in: "home")
       let new = NewDevice(device: DeviceID(high: 5, low: 1), name: "new")
       #expect(try await one.signIn(with: identity("ada", proof: 2), by: players.home, as: new, now: 6) == .unknown)
-      _ = try await one.mover.move(familyOf: players.home.container, to: ShardBinding.home)
+      // Nobody is moved for an identity that leads nowhere.
+      #expect(try await one.directory.placement(of: players.home.container)?.shard == ShardBinding.home)
       guard case .linked = try await one.link(ada, to: players.home, now: 7) else {
         Issue.record("a link that ended half-way keeps others from the identity")
         return

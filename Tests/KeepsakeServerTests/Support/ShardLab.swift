@@ -46,8 +46,10 @@ final class ShardLab {
   }
 
   /// Opens the databases as a server does. They are closed with the lab.
-  func server() async throws -> ShardedStorage {
-    let server = try await open(["two"])
+  ///
+  /// - Parameter requestPause: For how long requests don't move a player again.
+  func server(requestPause: Duration = RequestMoves.pause) async throws -> ShardedStorage {
+    let server = try await open(["two"], requestPause: requestPause)
     servers.append(server)
     return server
   }
@@ -55,10 +57,12 @@ final class ShardLab {
   /// - Parameters:
   ///   - names: Of the shards that the server knows, each at the address of its name.
   ///   - others: Those that are at the address of another name, or at another address.
-  func open(_ names: [String], at others: [String: String] = [:]) async throws -> ShardedStorage {
+  func open(
+    _ names: [String], at others: [String: String] = [:], requestPause: Duration = RequestMoves.pause
+  ) async throws -> ShardedStorage {
     let (detailedDecisions, clock) = (detailedDecisions, clock)
     let known = Set(names + [ShardBinding.home])
-    return try await ShardedStorage.open(names, firstWait: .zero) { name, binding in
+    return try await ShardedStorage.open(names, firstWait: .zero, requestPause: requestPause) { name, binding in
       let other = others[name].map { self.addresses[$0] ?? $0 }
       var settings = TestDatabase.settings(try #require(other ?? self.addresses[name]))
       settings.standIn = TestDatabase.standIn
@@ -118,6 +122,24 @@ extension ShardScenes {
     try await storage.recordDevice(
       DeviceRecord(identity: device, name: "A", createdMilliseconds: 5, seenMilliseconds: 5))
     if let shard { _ = try await storage.mover.move(familyOf: device.container, to: shard) }
+  }
+
+  /// Has a player paid a gem for a receipt.
+  ///
+  /// - Returns: Whether it was paid.
+  func pay(_ number: UInt64, to container: ContainerID, by server: ShardedStorage) async throws -> Bool {
+    let receipt = Receipt(
+      app: Data("app".utf8), hash: ContentHash(of: Data("\(number)".utf8)),
+      operation: OperationID(high: number, low: container.low))
+    var reads = ReadSet()
+    (reads.bank.receipt, reads.bank.state) = (receipt, true)
+    return try await server.decide(on: container, reading: reads) { storage in
+      guard try storage.takeReceipt(receipt, for: container) else { return false }
+      var bank = try storage.bank()
+      bank.pool["gems", default: 0] += 1
+      storage.setBank(bank)
+      return true
+    }
   }
 
   func identity(_ subject: String, proof: UInt64) -> VerifiedIdentity {
