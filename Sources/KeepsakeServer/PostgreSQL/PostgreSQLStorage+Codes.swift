@@ -28,7 +28,7 @@ extension PostgreSQLStorage {
   ) async throws -> DeviceIdentity? {
     defer { outbox?.wake() }
     return try await transaction { [outbox] transaction in
-      try transaction.admit(right, now: now)
+      try transaction.admit(right)
       let found = try transaction.run(
         "DELETE FROM pairing WHERE app = $1 AND code = $2 RETURNING container, player, expires",
         [.bytes(right.scope.bytes), .bytes(code)]
@@ -83,7 +83,7 @@ extension PostgreSQLStorage {
   ) async throws -> DeviceIdentity? {
     defer { outbox?.wake() }
     return try await transaction { [outbox] transaction in
-      try transaction.admit(recovery.right, now: now)
+      try transaction.admit(recovery.right)
       if let repeated = try transaction.repeated(recovery) { return repeated }
       let found = try transaction.run(
         "SELECT container, player, app FROM recovery WHERE code = $1", [.bytes(recovery.code.bytes)]

@@ -136,8 +136,8 @@ extension PostgreSQLStorage {
   func claimPruning(seconds: Int) async throws -> Bool {
     let claim = PostgreSQLStatement(
       """
-      INSERT INTO number (name, value) VALUES ($1, \(Placement.now) + $2)
-      ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE number.value <= \(Placement.now)
+      INSERT INTO number (name, value) VALUES ($1, \(DatabaseClock.now) + $2)
+      ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE number.value <= \(DatabaseClock.now)
       """, [.bytes(Data("pruning".utf8)), .int(Int64(seconds) * 1_000)])
     return try await run([claim])[0].count > 0
   }
@@ -157,7 +157,7 @@ extension PostgreSQLStorage {
       PostgreSQLStatement(
         """
         DELETE FROM leaving WHERE (container, device) IN (
-          SELECT container, device FROM leaving WHERE until <= \(Placement.now) LIMIT $1)
+          SELECT container, device FROM leaving WHERE until <= \(DatabaseClock.now) LIMIT $1)
         """, [limit]),
       // An offer is as old as its newest part.
       PostgreSQLStatement(

@@ -74,7 +74,7 @@ extension PostgreSQLStorage {
         ])
       try transaction.note(
         DeviceRecord(identity: joined, name: new.name, createdMilliseconds: now, seenMilliseconds: now), outbox)
-      try transaction.noteShared(joined, as: device, now: now)
+      try transaction.noteShared(joined, as: device)
       return .joined(joined)
     }
   }

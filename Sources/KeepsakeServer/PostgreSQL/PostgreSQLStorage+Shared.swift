@@ -13,7 +13,7 @@ extension PostgreSQLStorage {
     }
     defer { outbox?.wake() }
     return try await transaction { [outbox] transaction in
-      try transaction.admit(right, now: now)
+      try transaction.admit(right)
       let found = try transaction.run(
         "SELECT container, player FROM shared WHERE parent = $1 AND share = $2 AND current = 1",
         [.bytes(parent.container.bytes), .bytes(right.scope.bytes)]
@@ -33,7 +33,7 @@ extension PostgreSQLStorage {
       try transaction.take(container)
       try transaction.run(
         """
-        INSERT INTO leaving (container, device, until) VALUES ($1, $2, \(Placement.now) + $3)
+        INSERT INTO leaving (container, device, until) VALUES ($1, $2, \(DatabaseClock.now) + $3)
         ON CONFLICT (container, device) DO UPDATE SET until = excluded.until
         """,
         [.bytes(container.bytes), .bytes(device?.bytes ?? Data()), .int(Self.leavingMilliseconds)])
@@ -102,16 +102,17 @@ extension PostgreSQLTransaction {
   /// there is to find.
   ///
   /// - Throws: `APIError.retired` if the device of the game was removed, `banned` if its player is.
-  func admit(_ right: EntryRight, now: Int64) throws {
+  func admit(_ right: EntryRight) throws {
     guard let parent = right.parent else { return }
-    try admit(parent.container, parent.device, now: now)
+    try admit(parent.container, parent.device)
   }
 
-  private func admit(_ parent: ContainerID, _ device: DeviceID, now: Int64) throws {
+  private func admit(_ parent: ContainerID, _ device: DeviceID) throws {
     try take(parent, by: device)
     let leaving = try run(
       """
-      SELECT 1::bigint FROM leaving WHERE container = $1 AND (device = $2 OR device = '') AND until > \(Placement.now)
+      SELECT 1::bigint FROM leaving
+      WHERE container = $1 AND (device = $2 OR device = '') AND until > \(DatabaseClock.now)
       """,
       [.bytes(parent.bytes), .bytes(device.bytes)])
     if leaving.first != nil { throw APIError.retired }
@@ -141,14 +142,14 @@ extension PostgreSQLTransaction {
   }
 
   /// Records a device that signed in as another one of the same game's device.
-  func noteShared(_ identity: DeviceIdentity, as other: DeviceIdentity, now: Int64) throws {
+  func noteShared(_ identity: DeviceIdentity, as other: DeviceIdentity) throws {
     let found = try run(
       "SELECT share, parent, parent_device FROM shared_device WHERE container = $1 AND device = $2",
       [.bytes(other.container.bytes), .bytes(other.device.bytes)]
     ).first
     guard let found else { return }
     let (parent, device): (ContainerID, DeviceID) = (try found.identifier(1), try found.identifier(2))
-    try admit(parent, device, now: now)
+    try admit(parent, device)
     try noteShared(identity, try found.bytes(0), parent.bytes, device.bytes)
   }
 

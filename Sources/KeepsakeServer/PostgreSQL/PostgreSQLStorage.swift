@@ -234,4 +234,10 @@ final class PostgreSQLStorage: CloudStorage {
     try await places.shutDown()
   }
 }
+
+/// The database's clock, which is the same one for all servers.
+enum DatabaseClock {
+  /// Milliseconds since 1970, in SQL.
+  static let now = "(extract(epoch FROM now()) * 1000)::bigint"
+}
 #endif

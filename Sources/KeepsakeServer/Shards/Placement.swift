@@ -21,11 +21,10 @@ struct Placement: Hashable, Sendable {
   static let leaseMilliseconds: Int64 = 1_200
   /// After this time, others do what is left of a move that was decided, or of a deletion.
   static let remainderMilliseconds: Int64 = 10_000
-  /// By home's clock, which is the same one for all servers.
-  static let now = "(extract(epoch FROM now()) * 1000)::bigint"
   static let columns =
-    "shard, generation, moving_to, CASE WHEN since < \(now) - \(leaseMilliseconds) THEN 1 ELSE 0 END::bigint, "
-    + "left_at, CASE WHEN deleting IS NULL THEN 0 ELSE 1 END::bigint"
+    "shard, generation, moving_to, "
+    + "CASE WHEN since < \(DatabaseClock.now) - \(leaseMilliseconds) THEN 1 ELSE 0 END::bigint, left_at, "
+    + "CASE WHEN deleting IS NULL THEN 0 ELSE 1 END::bigint"
 
   /// Reads `columns` from a column on.
   init(_ row: PostgreSQLRow, from index: Int = 0) throws {

@@ -69,7 +69,7 @@ final class ShardDirectory: Sendable {
     let insert = PostgreSQLStatement(
       """
       INSERT INTO placement (container, shard, generation, since)
-      SELECT $1, CASE WHEN \(Self.isAtHome) THEN $3::bytea ELSE $2::bytea END, $5, \(Placement.now)
+      SELECT $1, CASE WHEN \(Self.isAtHome) THEN $3::bytea ELSE $2::bytea END, $5, \(DatabaseClock.now)
       WHERE NOT EXISTS (SELECT 1 FROM retired WHERE container = $4 AND device = '')
       ON CONFLICT (container) DO NOTHING
       """,
@@ -112,7 +112,7 @@ final class ShardDirectory: Sendable {
   func unfinished(limit: Int) async throws -> [ContainerID] {
     let limit = PostgreSQLValue.int(Int64(limit))
     func found(_ what: String, since column: String) -> PostgreSQLStatement {
-      let before = "\(Placement.now) - \(Placement.remainderMilliseconds)"
+      let before = "\(DatabaseClock.now) - \(Placement.remainderMilliseconds)"
       return PostgreSQLStatement(
         """
         SELECT container FROM placement WHERE \(what) IS NOT NULL AND \(column) < \(before)
@@ -129,7 +129,7 @@ final class ShardDirectory: Sendable {
   func postpone(_ container: ContainerID) async throws {
     let statement = PostgreSQLStatement(
       """
-      UPDATE placement SET since = \(Placement.now)
+      UPDATE placement SET since = \(DatabaseClock.now)
       WHERE container = $1 AND moving_to IS NULL AND left_at IS NOT NULL
       """,
       [.bytes(container.bytes)])
@@ -211,7 +211,7 @@ final class ShardDirectory: Sendable {
     let now = try await self.placement(of: container)
     guard let now, !now.isDeleting, now.shard == placement.shard, now.generation == placement.generation else { return }
     // A move that isn't finished: settling it finds out what became of the rows.
-    if now.leftAt != nil { throw NotHere(container) }
+    if placement.leftAt != nil { throw NotHere(container) }
     throw Self.setBack
   }
 
@@ -275,7 +275,7 @@ final class ShardDirectory: Sendable {
   func hold(seconds: Int64) async throws {
     let statement = PostgreSQLStatement(
       """
-      INSERT INTO number (name, value) VALUES ($1, \(Placement.now) + $2)
+      INSERT INTO number (name, value) VALUES ($1, \(DatabaseClock.now) + $2)
       ON CONFLICT (name) DO UPDATE SET value = excluded.value
       """, [Self.heldName, .int(seconds * 1_000)])
     // A move that begins at the same time is before this, or sees it.
@@ -297,7 +297,7 @@ final class ShardDirectory: Sendable {
     try await home.transaction { transaction in
       try transaction.run("SELECT 1::bigint FROM shard WHERE name = $1 FOR SHARE", [.name(ShardBinding.home)])
       let held = try transaction.run(
-        "SELECT 1::bigint FROM number WHERE name = $1 AND value > \(Placement.now)", [Self.heldName])
+        "SELECT 1::bigint FROM number WHERE name = $1 AND value > \(DatabaseClock.now)", [Self.heldName])
       if held.first != nil { throw ShardMover.held }
       let ids = PostgreSQLValue.list(family.map(\.bytes))
       let newest = try transaction.run(
@@ -306,7 +306,7 @@ final class ShardDirectory: Sendable {
       let next = (newest ?? 0) + 1
       let begun = try transaction.run(
         """
-        UPDATE placement SET moving_to = $3, generation = $4, since = \(Placement.now)
+        UPDATE placement SET moving_to = $3, generation = $4, since = \(DatabaseClock.now)
         WHERE container = ANY($1) AND shard = $2 AND moving_to IS NULL AND left_at IS NULL AND deleting IS NULL
         """, [ids, .name(shard), .name(target), .int(next)])
       if begun.count == family.count { return next }
@@ -324,7 +324,7 @@ final class ShardDirectory: Sendable {
   func renew(_ family: [ContainerID], _ generation: Int64) async throws {
     let statement = PostgreSQLStatement(
       """
-      UPDATE placement SET since = \(Placement.now)
+      UPDATE placement SET since = \(DatabaseClock.now)
       WHERE container = ANY($1) AND generation = $2 AND moving_to IS NOT NULL
       """, [.list(family.map(\.bytes)), .int(generation)])
     guard try await home.run([statement])[0].count == family.count else { throw ShardMover.Overtaken() }
@@ -337,7 +337,7 @@ final class ShardDirectory: Sendable {
     let statement = PostgreSQLStatement(
       """
       WITH decided AS (
-        UPDATE placement SET shard = $3, moving_to = NULL, left_at = $2, since = \(Placement.now)
+        UPDATE placement SET shard = $3, moving_to = NULL, left_at = $2, since = \(DatabaseClock.now)
         WHERE container = ANY($1) AND shard = $2 AND generation = $4 AND moving_to = $3 RETURNING 1
       ) SELECT 1 / (CASE WHEN count(*) = $5 THEN 1 ELSE 0 END) FROM decided
       """,
@@ -359,10 +359,11 @@ final class ShardDirectory: Sendable {
   func undo(_ container: ContainerID, _ generation: Int64?) async throws -> Bool {
     let statement = PostgreSQLStatement(
       """
-      UPDATE placement SET moving_to = NULL, left_at = moving_to, generation = generation + 1, since = \(Placement.now)
+      UPDATE placement
+      SET moving_to = NULL, left_at = moving_to, generation = generation + 1, since = \(DatabaseClock.now)
       WHERE container = $1 AND moving_to IS NOT NULL AND (
         generation = $2::bigint
-        OR ($2::bigint IS NULL AND since < \(Placement.now) - \(Placement.leaseMilliseconds)))
+        OR ($2::bigint IS NULL AND since < \(DatabaseClock.now) - \(Placement.leaseMilliseconds)))
       """, [.bytes(container.bytes), .int(generation)])
     return try await home.run([statement])[0].count > 0
   }
@@ -373,7 +374,7 @@ final class ShardDirectory: Sendable {
   func turnBack(_ container: ContainerID, _ placement: Placement) async throws -> Bool {
     let statement = PostgreSQLStatement(
       """
-      UPDATE placement SET shard = left_at, left_at = shard, generation = generation + 1, since = \(Placement.now)
+      UPDATE placement SET shard = left_at, left_at = shard, generation = generation + 1, since = \(DatabaseClock.now)
       WHERE container = $1 AND shard = $2 AND generation = $3
       AND moving_to IS NULL AND left_at IS NOT NULL AND deleting IS NULL
       """, [.bytes(container.bytes), .name(placement.shard), .int(placement.generation)])
@@ -396,7 +397,7 @@ final class ShardDirectory: Sendable {
   /// Enters that everything of a player is being deleted, or that it isn't any more.
   func setDeleting(_ isDeleting: Bool, _ containers: [ContainerID]) async throws {
     let statement = PostgreSQLStatement(
-      "UPDATE placement SET deleting = \(isDeleting ? Placement.now : "NULL") WHERE container = ANY($1)",
+      "UPDATE placement SET deleting = \(isDeleting ? DatabaseClock.now : "NULL") WHERE container = ANY($1)",
       [.list(containers.map(\.bytes))])
     _ = try await home.run([statement])
   }
@@ -406,7 +407,7 @@ final class ShardDirectory: Sendable {
     let statement = PostgreSQLStatement(
       """
       UPDATE placement SET deleting = NULL
-      WHERE container = $1 AND deleting < \(Placement.now) - \(Self.deletionMilliseconds)
+      WHERE container = $1 AND deleting < \(DatabaseClock.now) - \(Self.deletionMilliseconds)
       """, [.bytes(container.bytes)])
     _ = try await home.run([statement])
   }

@@ -56,7 +56,7 @@ extension ShardedStorage {
     let moving = PostgreSQLStatement(
       """
       SELECT container FROM placement
-      WHERE container = ANY($1) AND (moving_to IS NOT NULL OR since > \(Placement.now) - 300000)
+      WHERE container = ANY($1) AND (moving_to IS NOT NULL OR since > \(DatabaseClock.now) - 300000)
       """, [.list(Set(keys.map(\.container)).map(\.bytes))])
     let moved = Set(try await home.read([moving])[0].map { try $0.identifier(0) as ContainerID })
     return Set(needed + keys.filter { moved.contains($0.container) })

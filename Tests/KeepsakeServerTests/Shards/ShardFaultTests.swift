@@ -442,7 +442,7 @@ struct ShardFaultTests: ShardScenes {
       try await record(player, in: server, at: ShardBinding.home)
       try await server.directory.setDeleting(true, [player.container])
       for (age, isDeleting) in [(60_000, true), (3_600_000, false)] {
-        try lab.run("UPDATE placement SET deleting = \(Placement.now) - \(age)", in: ShardBinding.home)
+        try lab.run("UPDATE placement SET deleting = \(DatabaseClock.now) - \(age)", in: ShardBinding.home)
         try await server.lookAfter()
         #expect(try await server.directory.placement(of: player.container)?.isDeleting == isDeleting)
       }
