@@ -159,8 +159,8 @@ let package = Package(
       name: "CPostgreSQL", pkgConfig: "libpq",
       providers: [.apt(["libpq-dev"]), .yum(["libpq-devel"]), .brew(["libpq"])]),
     .target(
-      name: "KeepsakePostgreSQL", dependencies: [.target(name: "CPostgreSQL", condition: postgres)],
-      swiftSettings: strict),
+      name: "KeepsakePostgreSQL",
+      dependencies: ["KeepsakePlatform", .target(name: "CPostgreSQL", condition: postgres)], swiftSettings: strict),
     .target(
       name: "KeepsakeServer",
       dependencies: [

@@ -1,6 +1,7 @@
 #if PostgreSQL
 import CPostgreSQL
 import Foundation
+import KeepsakePlatform
 import Synchronization
 
 /// Hears what sessions of a database notify each other of, on a connection and a thread of its own. Connects again when
@@ -12,18 +13,17 @@ package final class PostgreSQLListener: Sendable {
     case heard(String)
     /// From now on nothing is heard.
     case lost(PostgreSQLError)
-    /// Nothing will ever be heard: the database doesn't have that.
+    /// Nothing will ever be heard, as where the database doesn't have that.
     case missing(PostgreSQLError)
   }
   private let isClosed = Atomic(false)
-  private let ended = DispatchGroup()
+  private let thread = Mutex<LibraryThread?>(nil)
 
   /// - Parameters:
   ///   - channel: Letters only.
   ///   - handle: Called on the listener's thread.
   package init(_ settings: PostgreSQLSettings, channel: String, handle: @escaping @Sendable (Event) -> Void) {
-    ended.enter()
-    let thread = Thread { [self] in
+    let thread = LibraryThread("keepsake listener") { [self] in
       while !isOver {
         do throws(PostgreSQLError) {
           let connection = try PostgreSQLConnection(settings)
@@ -41,10 +41,9 @@ package final class PostgreSQLListener: Sendable {
           for _ in 0..<5 where !isOver { Thread.sleep(forTimeInterval: 0.2) }
         }
       }
-      ended.leave()
     }
-    thread.name = "keepsake listener"
-    thread.start()
+    if thread == nil { handle(.missing(.unreachable("the system can't have another thread"))) }
+    self.thread.withLock { $0 = thread }
   }
 
   private var isOver: Bool { isClosed.load(ordering: .relaxed) }
@@ -52,7 +51,7 @@ package final class PostgreSQLListener: Sendable {
   /// Closes the connection. Blocks for a moment.
   package func close() {
     isClosed.store(true, ordering: .relaxed)
-    ended.wait()
+    thread.withLock { $0 }?.join()
   }
 }
 

@@ -1,6 +1,7 @@
 #if PostgreSQL
 import Dispatch
 import Foundation
+import KeepsakePlatform
 import Synchronization
 
 /// A few connections to a database, each owned by a thread of its own, so that nothing waits on the threads that all
@@ -36,8 +37,9 @@ package final class PostgreSQLPool: Sendable {
   private let made = Atomic(0)
   /// Signalled once for each job, and once for each thread that is to end.
   private let signal = DispatchSemaphore(value: 0)
+  /// How many there are at most.
   private let threads: Int
-  private let ended = DispatchGroup()
+  private let running: Mutex<[LibraryThread]>
   private let waitingLimit: Int
 
   /// - Parameters:
@@ -45,14 +47,10 @@ package final class PostgreSQLPool: Sendable {
   ///   - waiting: How many transactions may wait; further ones are refused.
   package init(_ settings: PostgreSQLSettings, connections: Int, waiting: Int = 10_000) {
     (self.settings, threads, waitingLimit) = (settings, max(1, connections), waiting)
-    for number in 0..<threads {
-      ended.enter()
-      let thread = Thread { [self] in
-        work()
-        ended.leave()
-      }
-      thread.name = "keepsake database \(number)"
-      thread.start()
+    running = Mutex([])
+    for _ in 0..<threads {
+      guard let thread = LibraryThread("keepsake database", { [self] in work() }) else { break }
+      running.withLock { $0.append(thread) }
     }
   }
 
@@ -101,8 +99,9 @@ package final class PostgreSQLPool: Sendable {
       return !state.isClosed
     }
     guard isFirst else { return }
-    for _ in 0..<threads { signal.signal() }
-    ended.wait()
+    let running = running.withLock { $0 }
+    for _ in running { signal.signal() }
+    for thread in running { thread.join() }
   }
 
   /// Does the same, on a thread of its own: those that all tasks share mustn't wait for what is still running.
@@ -118,6 +117,7 @@ package final class PostgreSQLPool: Sendable {
   private func add(_ job: Job) {
     let refusal: PostgreSQLError? = state.withLock { state in
       if state.isClosed { return .unreachable("it was closed") }
+      if running.withLock(\.isEmpty) { return .unreachable("the system can't have another thread") }
       if state.waiting.count >= waitingLimit { return .unreachable("too many transactions wait for it") }
       state.waiting.append(job)
       return nil

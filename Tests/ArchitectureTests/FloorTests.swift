@@ -23,7 +23,7 @@ struct FloorTests {
     "KeepsakeRecords": [],
     "KeepsakeSimulation": ["KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", "Keepsake"],
     "KeepsakeTesting": ["Keepsake", "KeepsakeReplication", "KeepsakeSimulation", "KeepsakeStore", "KeepsakeSync"],
-    "KeepsakePostgreSQL": ["CPostgreSQL"],
+    "KeepsakePostgreSQL": ["CPostgreSQL", "KeepsakePlatform"],
     "KeepsakeServer": ["KeepsakePlatform", "KeepsakePostgreSQL", "KeepsakeReplication"],
     "KeepsakeMirror": ["KeepsakePlatform", "KeepsakeReplication", "KeepsakeStore"],
     "KeepsakeCommand": [

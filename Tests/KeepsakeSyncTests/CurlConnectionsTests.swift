@@ -87,6 +87,46 @@ import Testing
     try await until("no connection is left") { server.openConnectionCount == 0 }
   }
 
+  enum AtExit: Int, CaseIterable {
+    case sessionIsKept, sessionIsGone, requestIsUnderWay
+  }
+
+  @Test("no thread that has called libcurl is left when the process ends", arguments: AtExit.allCases)
+  func exit(_ now: AtExit) async {
+    await #expect(processExitsWith: .exitCode(3)) { [number = now.rawValue as Int] in
+      // Before anything of libcurl, so that it is called last of all.
+      atexit {
+        let left = CurlConnectionsTests.threadNames().filter { $0.hasPrefix("keepsake http") }
+        if !left.isEmpty { _exit(70) }
+      }
+      let now = try #require(AtExit(rawValue: number))
+      let server = try CannedServer { _, _ in
+        now == .requestIsUnderWay ? .answerAndHang("") : .http("200 OK", body: "yes")
+      }
+      let tests = CurlConnectionsTests()
+      var session: HTTPSession? = tests.session()
+      if let session {
+        let task = Task { await tests.failure(session, server.url) }
+        if now == .requestIsUnderWay {
+          try await until("the request") { !server.requests.isEmpty }
+        } else {
+          #expect(await task.value == nil)
+        }
+      }
+      #expect(CurlConnectionsTests.threadNames().contains("keepsake http"))
+      if now == .sessionIsGone { session = nil }
+      Foundation.exit(3)
+    }
+  }
+
+  private static func threadNames() -> [String] {
+    let folder = "/proc/self/task"
+    return ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).compactMap { number in
+      (try? String(contentsOfFile: "\(folder)/\(number)/comm", encoding: .utf8))?
+        .trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+  }
+
   @Test("a value with a line break adds no header")
   func lineBreaks() async throws {
     let server = try CannedServer { _, _ in .http("200 OK") }

@@ -4,6 +4,7 @@ import KeepsakeReplication
 import Logging
 
 #if PostgreSQL
+import KeepsakePlatform
 import KeepsakePostgreSQL
 #endif
 
@@ -112,9 +113,7 @@ enum CloudDatabase {
   }
 
   private static func isAnswering(_ settings: PostgreSQLSettings) async -> Bool {
-    await withCheckedContinuation { continuation in
-      Thread.detachNewThread { continuation.resume(returning: PostgreSQLConnection.isAnswering(settings)) }
-    }
+    await LibraryThread.result { PostgreSQLConnection.isAnswering(settings) } ?? false
   }
   #endif
 

@@ -19,7 +19,7 @@ final class CurlConnections: HTTPConnections {
 }
 
 /// A thread that makes requests. It runs as long as there are some, and a little longer, with their connections.
-private final class CurlWorker: Sendable {
+final class CurlWorker: Sendable {
   struct Order: Sendable {
     var request: URLRequest
     var body: Data?
@@ -38,14 +38,19 @@ private final class CurlWorker: Sendable {
     var lastNumber = 0
     var isRunning = false
     var isStopped = false
+    /// The process ends: no request is made any more.
+    var isHalted = false
     /// What wakes the thread up; nil until it has any.
     var connections: Connections?
   }
   /// How long the thread sleeps at most if nothing can wake it up.
   private static let unwokenMilliseconds: Int32 = 100
-  /// More than libcurl and the callbacks need.
-  private static let stackBytes = 1 << 20
-  private static let isReady = keepsake_curl_initialize() == CURLE_OK
+  private static let isReady: Bool = {
+    let isReady = keepsake_curl_initialize() == CURLE_OK
+    // Now, since what is registered last is called first: before OpenSSL ends.
+    CurlThreads.endWithProcess()
+    return isReady
+  }()
 
   private let idleSeconds: Double
   private let state = Mutex(State())
@@ -64,7 +69,7 @@ private final class CurlWorker: Sendable {
       if let multi = state.connections?.multi { curl_multi_wakeup(multi) }
       return (state.lastNumber, needsThread)
     }
-    if needsThread, !startThread() { giveUp() }
+    if needsThread, !CurlThreads.start(self) { giveUp() }
     return number
   }
 
@@ -84,34 +89,23 @@ private final class CurlWorker: Sendable {
     }
   }
 
-  // MARK: The thread
-
-  /// Not by Foundation, which doesn't say whether it could.
-  private func startThread() -> Bool {
-    var attributes = pthread_attr_t()
-    guard pthread_attr_init(&attributes) == 0 else { return false }
-    defer { pthread_attr_destroy(&attributes) }
-    pthread_attr_setstacksize(&attributes, Self.stackBytes)
-    pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-    let context = Unmanaged.passRetained(self)
-    var thread = pthread_t()
-    let result = pthread_create(
-      &thread, &attributes,
-      { context in
-        // Where a library of libcurl's writes to a connection that was closed, the system sends a signal, which would
-        // end the game.
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        sigaddset(&signals, SIGPIPE)
-        pthread_sigmask(SIG_BLOCK, &signals, nil)
-        if let context { Unmanaged<CurlWorker>.fromOpaque(context).takeRetainedValue().run() }
-        return nil
-      }, context.toOpaque())
-    if result != 0 { context.release() }
-    return result == 0
+  /// Ends the thread and all requests.
+  func halt() {
+    state.withLock { state in
+      state.isHalted = true
+      if let multi = state.connections?.multi { curl_multi_wakeup(multi) }
+    }
   }
 
-  private func run() {
+  // MARK: The thread
+
+  func run() {
+    // Where a library of libcurl's writes to a connection that was closed, the system sends a signal, which would end
+    // the game.
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    sigaddset(&signals, SIGPIPE)
+    pthread_sigmask(SIG_BLOCK, &signals, nil)
     guard Self.isReady, let multi = curl_multi_init() else { return giveUp() }
     state.withLock { $0.connections = Connections(multi: multi) }
     let mayWake = curl_multi_wakeup(multi) == CURLM_OK
@@ -134,13 +128,19 @@ private final class CurlWorker: Sendable {
         usleep(UInt32(Self.unwokenMilliseconds) * 1_000)
       }
     }
+    if state.withLock({ $0.isHalted }) {
+      for transfer in transfers { end(transfer, URLError(.cancelled), multi) }
+      transfers = []
+      giveUp()
+    }
     curl_multi_cleanup(multi)
   }
 
-  /// What is to be done; nil if the thread is to end. Then nobody uses its connections any more.
+  /// What is to be done; nil if the thread is to end. Then nobody uses its connections any more, or it was halted.
   private func next(isIdle: Bool, _ restUntil: UInt64?) -> Work? {
     let hasRested = restUntil.map { $0 <= DispatchTime.now().uptimeNanoseconds } ?? false
     return state.withLock { state in
+      if state.isHalted { return nil }
       if isIdle, state.work.orders.isEmpty, hasRested || state.isStopped {
         (state.isRunning, state.connections, state.work) = (false, nil, Work())
         return nil
