@@ -88,8 +88,9 @@ struct FloorTests {
     "Keepsake/Credentials/DataProtectionStore.swift", "Keepsake/Credentials/KeychainStore.swift",
     "KeepsakeArchive/Conformances/AppleMatrices.swift", "KeepsakeArchive/Conformances/HalfFloat.swift",
     "KeepsakeArchive/Conformances/PlatformGeometry.swift",
-    "KeepsakeSync/HTTP/Connections/CurlConnections.swift", "KeepsakeSync/HTTP/Connections/CurlTransfer.swift",
-    "KeepsakeSync/HTTP/Connections/HTTPCarrier+Curl.swift", "KeepsakeSync/HTTP/Connections/HTTPCarrier+System.swift",
+    "KeepsakeSync/HTTP/Connections/CurlConnections.swift", "KeepsakeSync/HTTP/Connections/CurlThreads.swift",
+    "KeepsakeSync/HTTP/Connections/CurlTransfer.swift", "KeepsakeSync/HTTP/Connections/HTTPCarrier+Curl.swift",
+    "KeepsakeSync/HTTP/Connections/HTTPCarrier+System.swift",
   ]
   /// The files with a part for some systems only: what SwiftUI looks for in the type itself, and zstd's import.
   static let filesWithParts: Set = ["Keepsake/Preferences/Preference.swift", "KeepsakeStore/Content/Zstd.swift"]

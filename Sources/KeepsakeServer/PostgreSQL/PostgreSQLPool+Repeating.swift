@@ -14,6 +14,15 @@ extension PostgreSQLPool {
     try await repeating(\.isConflict) { try await run(statements) }
   }
 
+  /// Reads as `runUntilDone` does, and once more if the connection broke: that changes nothing.
+  func read(_ statements: [PostgreSQLStatement]) async throws -> [PostgreSQLRows] {
+    do {
+      return try await runUntilDone(statements)
+    } catch PostgreSQLError.unknownOutcome {
+      return try await runUntilDone(statements)
+    }
+  }
+
   /// Does `body` again as long as it fails by what was in its way.
   func repeating<Result: Sendable>(
     _ isInTheWay: (PostgreSQLError) -> Bool, _ body: () async throws -> Result

@@ -79,7 +79,7 @@ extension PostgreSQLStorage {
 
   func adopt(_ file: URL, as name: String, of container: ContainerID) async throws {
     let key = try ContentKey(name, of: container)
-    let storage = places.first
+    let storage = try places.first
     let id: [PostgreSQLValue] = [.bytes(container.bytes), .bytes(Data(name.utf8))]
     let row = PostgreSQLStatement(
       """

@@ -14,8 +14,14 @@ extension PostgreSQLStorage {
   }
 
   /// Learns what other servers have changed: the banks' epoch, bans, and the tables. When this returns, all that was
-  /// committed before is known.
+  /// committed before is known. First opens the database if that wasn't possible yet.
   func refresh() async throws {
+    try await openIfNeeded()
+    try await learn()
+  }
+
+  /// Does that of a database that is open, or being opened.
+  func learn() async throws {
     // First, and alone: the other tables may be others by now.
     let oldest = try await pool.runUntilDone([PostgreSQLSchema.reading])[0].first?.int(1) ?? 0
     if oldest > PostgreSQLSchema.number {
@@ -30,7 +36,7 @@ extension PostgreSQLStorage {
       state.begun += 1
       return state.begun
     }
-    let answers = try await read([
+    let answers = try await pool.read([
       PostgreSQLStatement("SELECT value FROM number WHERE name = $1", [Self.epochName]),
       PostgreSQLStatement("SELECT container, reason, at FROM ban"),
       PostgreSQLStatement(

@@ -102,10 +102,10 @@ extension PostgreSQLStorage {
   /// Removes bytes of which the database knows nothing, as after a restore of the database alone: looks at one page of
   /// the place in which contents are put.
   func removeUnknown(now: Int64) async throws {
-    let storage = places.first
+    let storage = try places.first
     // Of several databases with one place, the first one looks for all.
     guard storage.name != ContentRows.name, !isShard || isHome else { return }
-    let page = try await storage.list("", after: places.listed.withLock(\.self), limit: Self.listedAtOnce)
+    let page = try await storage.list("", after: try places.listed.withLock(\.self), limit: Self.listedAtOnce)
     let old = now.addingClamped(-Self.unknownMilliseconds)
     let suspects = page.entries.filter { $0.storedMilliseconds < old }.map(\.key)
     if !suspects.isEmpty {
@@ -120,7 +120,7 @@ extension PostgreSQLStorage {
       }
     }
     if page.next == nil { try await storage.tidy(before: now.addingClamped(-Self.unnamedMilliseconds)) }
-    places.listed.withLock { $0 = page.next }
+    try places.listed.withLock { $0 = page.next }
   }
 }
 #endif

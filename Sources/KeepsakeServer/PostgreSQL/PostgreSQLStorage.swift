@@ -19,6 +19,9 @@ final class PostgreSQLStorage: CloudStorage {
     var isOutdated = false
     /// Set if the players are spread over databases that this server doesn't know.
     var unknownShard: ServerError?
+    /// Why the database couldn't be opened yet; nil once it is.
+    var unopened: (any Error)?
+    var isOpening = false
     /// Players whose devices are refused for now.
     var bans = Ban.All()
     /// How often that was begun, and which of these times it is of.
@@ -30,8 +33,8 @@ final class PostgreSQLStorage: CloudStorage {
   let outbox: WebhookOutbox?
   /// Of each endpoint, after which lane events are numbered next (`numberWebhooks`).
   let webhookTurns = Mutex<[String: Data]>([:])
-  /// Where large contents are.
-  let places: ContentPlaces
+  private let contents: [ContentPlace]?
+  private let openedPlaces = Mutex<ContentPlaces?>(nil)
   let detailedDecisions: Int64
   let observer = Mutex<CommitObserver?>(nil)
   let newestSeqs = NewestSeqs(lifetimeSeconds: 60)
@@ -58,37 +61,82 @@ final class PostgreSQLStorage: CloudStorage {
   ///   - webhooks: Backends that are told what happens.
   ///   - binding: What the database is among several ones; nil for the only one.
   ///   - shards: The names of all of them; nil for who looks at no players.
+  ///   - mayOpenLater: Whether a database that can't be reached now is opened once it can be (`refresh`). Until then,
+  ///     everything that would use it fails.
   init(
     _ settings: PostgreSQLSettings, connections: Int, contents: [ContentPlace]? = [.rows],
     detailedDecisions: Int64 = ServerLimits.detailedDecisions, binding: ShardBinding? = nil, shards: Set<String>? = [],
     clock: @escaping @Sendable () -> Int64 = { 0 }, logger: Logger = Logger(label: "keepsake.server"),
-    webhooks: [WebhookEndpoint] = []
+    webhooks: [WebhookEndpoint] = [], mayOpenLater: Bool = false
   ) async throws {
     (self.clock, self.logger, self.detailedDecisions) = (clock, logger, detailedDecisions)
-    (self.binding, knownShards) = (binding, shards)
+    (self.binding, knownShards, self.contents) = (binding, shards, contents)
     outbox = webhooks.isEmpty ? nil : WebhookOutbox(webhooks)
     let pool = PostgreSQLPool(settings, connections: connections)
     self.pool = pool
     remembered = RememberedContainers { pool.connectionsMade }
     do {
-      try await PostgreSQLSchema.prepare(pool, logger: logger)
-      try await ShardBinding.check(binding, pool)
-      if outbox != nil { _ = try await pool.runUntilDone([PostgreSQLSchema.requiringWebhooks]) }
-      if let contents {
-        places = try await ContentPlaces.open(contents, pool: pool, clock: clock, logger: logger)
-      } else {
-        places = ContentPlaces([], rows: ContentRows(pool: pool, clock: clock))
-      }
+      try await open()
+    } catch let error as PostgreSQLError where mayOpenLater && error.isPassing {
+      logger.warning(
+        "This database can't be reached: who is in it is refused until it can be", metadata: ["error": "\(error)"])
+      state.withLock { $0.unopened = error }
+      isAnswering.store(false, ordering: .relaxed)
     } catch {
       await pool.finish()
       throw error
     }
+  }
+
+  private func open() async throws {
+    try await PostgreSQLSchema.prepare(pool, logger: logger)
+    try await ShardBinding.check(binding, pool)
+    if outbox != nil { _ = try await pool.runUntilDone([PostgreSQLSchema.requiringWebhooks]) }
+    let places =
+      if let contents {
+        try await ContentPlaces.open(contents, pool: pool, clock: clock, logger: logger)
+      } else {
+        ContentPlaces([], rows: ContentRows(pool: pool, clock: clock))
+      }
     do {
-      try await refresh()
+      try await learn()
       if let error = state.withLock(\.unknownShard) { throw error }
     } catch {
-      try await close()
+      try await places.shutDown()
       throw error
+    }
+    openedPlaces.withLock { $0 = places }
+  }
+
+  /// Opens a database that couldn't be reached when the server was started.
+  func openIfNeeded() async throws {
+    let unopened = state.withLock { state -> (any Error)? in
+      // One at a time.
+      defer { state.isOpening = state.unopened != nil }
+      return state.isOpening ? nil : state.unopened
+    }
+    guard unopened != nil else { return try requireOpened() }
+    do {
+      try await open()
+      state.withLock { ($0.unopened, $0.isOpening) = (nil, false) }
+      logger.notice("This database can be reached now: who is in it is served from now on")
+    } catch {
+      state.withLock { ($0.unopened, $0.isOpening) = (error, false) }
+      throw error
+    }
+  }
+
+  private func requireOpened() throws {
+    if let unopened = state.withLock(\.unopened) { throw unopened }
+  }
+
+  /// Where large contents are.
+  var places: ContentPlaces {
+    get throws {
+      guard let places = openedPlaces.withLock(\.self) else {
+        throw state.withLock(\.unopened) ?? PostgreSQLError.unreachable("it is being opened")
+      }
+      return places
     }
   }
 
@@ -130,12 +178,8 @@ final class PostgreSQLStorage: CloudStorage {
 
   /// Reads again if something was in its way, and once more if the connection broke: that changes nothing.
   func read(_ statements: [PostgreSQLStatement]) async throws -> [PostgreSQLRows] {
-    do {
-      return try await run(statements)
-    } catch {
-      guard case PostgreSQLError.unknownOutcome = error else { throw error }
-      return try await run(statements)
-    }
+    try requireCurrent()
+    return try await pool.read(statements)
   }
 
   /// Runs a transaction whose statements don't depend on each other's answers, again if another one was in its way.
@@ -173,7 +217,8 @@ final class PostgreSQLStorage: CloudStorage {
   var isOutdated: Bool { state.withLock { $0.isOutdated || $0.unknownShard != nil } }
 
   func requireCurrent() throws {
-    let (isOutdated, unknownShard) = state.withLock { ($0.isOutdated, $0.unknownShard) }
+    let (isOutdated, unknownShard, unopened) = state.withLock { ($0.isOutdated, $0.unknownShard, $0.unopened) }
+    if let unopened { throw unopened }
     if isOutdated { throw PostgreSQLSchema.outdated }
     if let unknownShard { throw unknownShard }
   }
@@ -231,7 +276,7 @@ final class PostgreSQLStorage: CloudStorage {
 
   func close() async throws {
     await pool.finish()
-    try await places.shutDown()
+    try await openedPlaces.withLock(\.self)?.shutDown()
   }
 }
 

@@ -75,7 +75,8 @@ enum CloudDatabase {
       return try await waiting(for: settings, until: end, logger: logger) {
         try await PostgreSQLStorage(
           settings, connections: configuration.databaseConnections, contents: contents, binding: binding,
-          shards: shards, clock: configuration.clock, logger: logger, webhooks: configuration.webhooks)
+          shards: shards, clock: configuration.clock, logger: logger, webhooks: configuration.webhooks,
+          mayOpenLater: binding?.isKnown == true)
       }
     } catch let error as ServerError {
       throw error

@@ -13,6 +13,9 @@ struct ShardBinding: Hashable, Sendable {
   /// Whether it may be recorded as this now: an empty database isn't one in which there were players.
   var mayBeNew = true
 
+  /// Whether the cloud has had this database before, besides home.
+  var isKnown: Bool { cloud != nil && !mayBeNew }
+
   struct Cloud: Hashable, Sendable {
     var id: Data
     var contents: Int64

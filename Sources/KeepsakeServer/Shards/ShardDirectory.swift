@@ -54,7 +54,9 @@ final class ShardDirectory: Sendable {
       case .none: break
       }
     }
-    let open = self.open
+    // One that is down gets no players now, unless all others are closed.
+    let answering = self.open.filter { storage($0)?.isAnswering.load(ordering: .relaxed) == true }
+    let open = answering.isEmpty ? self.open : answering
     // Identifiers are random, so that the players are spread evenly.
     let number = container.bytes.reduce(UInt64(0)) { $0 &* 31 &+ UInt64($1) }
     return try await place(container, at: open.isEmpty ? ShardBinding.home : open[Int(number % UInt64(open.count))])

@@ -264,7 +264,7 @@ struct PostgreSQLContentTests {
     try await with(kind) { one, _, lab in
       let content = frameBytes(Self.large, seed: 1)
       let hash = try await lab.put(content, to: one)
-      let storage = one.places.first
+      let storage = try one.places.first
       try await storage.put(try lab.file(content), as: ContentKey("\(lab.container)-unknown", of: lab.container))
       let now = Int64(Date().timeIntervalSince1970) * 1000
       try await one.removeUnknown(now: now + 29 * Self.day)

@@ -57,28 +57,22 @@ struct PostgreSQLMigrationTests {
 
   @Test("a server that starts before its database waits for it and says so, and gives up after its time")
   func waits() async throws {
-    // A socket's path is short.
-    let folder = try TemporaryFolder.inMemory("wait")
-    defer { withExtendedLifetime(folder) {} }
     try await with { database in
-      let query = URLComponents(string: database.address)?.queryItems
-      let there = try #require(query?.first { $0.name == "host" }?.value)
-      var configuration = ServerConfiguration(data: folder.url, port: 0, appKeys: ["key"])
-      configuration.database = database.address.replacingOccurrences(of: there, with: folder.url.path)
+      let link = try DatabaseLink(to: database.address)
+      var configuration = ServerConfiguration(data: link.folder, port: 0, appKeys: ["key"])
+      configuration.database = link.address
       let log = RecordedLog()
       let server = Task { [configuration] in try await CloudDatabase.open(configuration, logger: log.logger) }
       try await until("the server waits") { !log.lines.value.isEmpty }
-      try FileManager.default.createSymbolicLink(
-        atPath: folder.url.appendingPathComponent(".s.PGSQL.5432").path,
-        withDestinationPath: "\(there)/.s.PGSQL.5432")
+      try link.connect()
       let storage = try await server.value
       try await storage.probe()
       try await storage.close()
       #expect(log.lines.value.count { $0.text.contains("Waiting for the database") } == 1)
-      #expect(log.lines.value.contains { $0.text.contains(folder.url.path) })
+      #expect(log.lines.value.contains { $0.text.contains(link.folder.path) })
 
       log.lines.value = []
-      configuration.database = database.address.replacingOccurrences(of: there, with: folder.url.path + "/none")
+      configuration.database = try DatabaseLink(to: database.address).address
       configuration.databaseWaitSeconds = 1
       await #expect(throws: ServerError.self) { try await CloudDatabase.open(configuration, logger: log.logger) }
       #expect(log.lines.value.count { $0.text.contains("Waiting for the database") } == 1)
