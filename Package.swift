@@ -287,7 +287,9 @@ let package = Package(
         .product(name: "GRDB", package: "GRDB.swift"),
       ],
       swiftSettings: strict),
-    .testTarget(name: "KeepsakePostgreSQLTests", dependencies: ["KeepsakePostgreSQL"], swiftSettings: strict),
+    .testTarget(
+      name: "KeepsakePostgreSQLTests", dependencies: ["KeepsakePlatform", "KeepsakePostgreSQL", "TestSupport"],
+      swiftSettings: strict),
     .testTarget(
       name: "KeepsakeServerTests",
       dependencies: [

@@ -1,4 +1,5 @@
-#if !os(Windows)
+// Where programs call libcurl or libpq by themselves.
+#if os(Linux) || os(macOS)
 import Foundation
 import Synchronization
 
@@ -9,15 +10,25 @@ import Synchronization
 package final class LibraryThread: Sendable {
   private final class Context: Sendable {
     let name: String
-    let body: @Sendable () -> Void
+    /// Nil once it has begun, so that what it holds is let go of when it returns.
+    let body: Mutex<(@Sendable () -> Void)?>
     let condition = MonotonicCondition()
     let hasReturned = Atomic(false)
 
-    init(name: String, body: @escaping @Sendable () -> Void) { (self.name, self.body) = (name, body) }
+    init(name: String, body: @escaping @Sendable () -> Void) {
+      self.name = name
+      self.body = Mutex(body)
+    }
 
     func run() {
       Thread.current.name = name
-      body()
+      do {
+        let body = body.withLock { body in
+          defer { body = nil }
+          return body
+        }
+        body?()
+      }
       condition.withLock {
         hasReturned.store(true, ordering: .releasing)
         condition.broadcast()
@@ -54,13 +65,13 @@ package final class LibraryThread: Sendable {
     defer { pthread_attr_destroy(&attributes) }
     if let stackBytes { pthread_attr_setstacksize(&attributes, stackBytes) }
     let pointer = Unmanaged.passRetained(context)
-    #if canImport(Darwin)
-    var thread: pthread_t?
-    let result = pthread_create(&thread, &attributes, { LibraryThread.run($0) }, pointer.toOpaque())
-    #else
+    #if canImport(Glibc)
     var started = pthread_t()
     let result = pthread_create(&started, &attributes, { LibraryThread.run($0) }, pointer.toOpaque())
     let thread: pthread_t? = started
+    #else
+    var thread: pthread_t?
+    let result = pthread_create(&thread, &attributes, { LibraryThread.run($0) }, pointer.toOpaque())
     #endif
     if result != 0 { pointer.release() }
     return result == 0 ? thread.map { Handle(thread: $0) } : nil

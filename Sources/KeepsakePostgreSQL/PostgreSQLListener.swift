@@ -13,7 +13,7 @@ package final class PostgreSQLListener: Sendable {
     case heard(String)
     /// From now on nothing is heard.
     case lost(PostgreSQLError)
-    /// Nothing will ever be heard, as where the database doesn't have that.
+    /// Nothing will ever be heard: the database doesn't have that.
     case missing(PostgreSQLError)
   }
   private let isClosed = Atomic(false)
@@ -42,7 +42,7 @@ package final class PostgreSQLListener: Sendable {
         }
       }
     }
-    if thread == nil { handle(.missing(.unreachable("the system can't have another thread"))) }
+    if thread == nil { handle(.lost(.unreachable("the system can't have another thread"))) }
     self.thread.withLock { $0 = thread }
   }
 

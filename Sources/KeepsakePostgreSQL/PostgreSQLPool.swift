@@ -98,9 +98,8 @@ package final class PostgreSQLPool: Sendable {
       defer { state.isClosed = true }
       return !state.isClosed
     }
-    guard isFirst else { return }
     let running = running.withLock { $0 }
-    for _ in running { signal.signal() }
+    if isFirst { for _ in running { signal.signal() } }
     for thread in running { thread.join() }
   }
 

@@ -29,6 +29,7 @@ extension PostgreSQLSchema {
     let newest = Int64(migrations.count)
     var hasWaited = false
     while true {
+      try Task.checkCancellation()
       do {
         let state: (number: Int64, oldest: Int64)
         do {

@@ -19,8 +19,8 @@ final class PostgreSQLStorage: CloudStorage {
     var isOutdated = false
     /// Set if the players are spread over databases that this server doesn't know.
     var unknownShard: ServerError?
-    /// Why the database couldn't be opened yet; nil once it is.
-    var unopened: (any Error)?
+    /// Why the database couldn't be opened yet; nil once it is. Passing, whatever was wrong: devices try again.
+    var unopened: PostgreSQLError?
     var isOpening = false
     /// Players whose devices are refused for now.
     var bans = Ban.All()
@@ -61,13 +61,13 @@ final class PostgreSQLStorage: CloudStorage {
   ///   - webhooks: Backends that are told what happens.
   ///   - binding: What the database is among several ones; nil for the only one.
   ///   - shards: The names of all of them; nil for who looks at no players.
-  ///   - mayOpenLater: Whether a database that can't be reached now is opened once it can be (`refresh`). Until then,
-  ///     everything that would use it fails.
+  ///   - unopened: Why the database can't be reached: it is opened once it can be (`refresh`). Until then, everything
+  ///     that would use it fails. Nil to open it now.
   init(
     _ settings: PostgreSQLSettings, connections: Int, contents: [ContentPlace]? = [.rows],
     detailedDecisions: Int64 = ServerLimits.detailedDecisions, binding: ShardBinding? = nil, shards: Set<String>? = [],
     clock: @escaping @Sendable () -> Int64 = { 0 }, logger: Logger = Logger(label: "keepsake.server"),
-    webhooks: [WebhookEndpoint] = [], mayOpenLater: Bool = false
+    webhooks: [WebhookEndpoint] = [], unopened: PostgreSQLError? = nil
   ) async throws {
     (self.clock, self.logger, self.detailedDecisions) = (clock, logger, detailedDecisions)
     (self.binding, knownShards, self.contents) = (binding, shards, contents)
@@ -75,13 +75,15 @@ final class PostgreSQLStorage: CloudStorage {
     let pool = PostgreSQLPool(settings, connections: connections)
     self.pool = pool
     remembered = RememberedContainers { pool.connectionsMade }
+    if let unopened {
+      logger.warning(
+        "This database can't be reached: who is in it is refused until it can be", metadata: ["error": "\(unopened)"])
+      state.withLock { $0.unopened = unopened }
+      isAnswering.store(false, ordering: .relaxed)
+      return
+    }
     do {
       try await open()
-    } catch let error as PostgreSQLError where mayOpenLater && error.isPassing {
-      logger.warning(
-        "This database can't be reached: who is in it is refused until it can be", metadata: ["error": "\(error)"])
-      state.withLock { $0.unopened = error }
-      isAnswering.store(false, ordering: .relaxed)
     } catch {
       await pool.finish()
       throw error
@@ -89,6 +91,7 @@ final class PostgreSQLStorage: CloudStorage {
   }
 
   private func open() async throws {
+    if let binding, binding.isKnown { try await ShardBinding.require(binding, pool) }
     try await PostgreSQLSchema.prepare(pool, logger: logger)
     try await ShardBinding.check(binding, pool)
     if outbox != nil { _ = try await pool.runUntilDone([PostgreSQLSchema.requiringWebhooks]) }
@@ -110,24 +113,27 @@ final class PostgreSQLStorage: CloudStorage {
 
   /// Opens a database that couldn't be reached when the server was started.
   func openIfNeeded() async throws {
-    let unopened = state.withLock { state -> (any Error)? in
+    let (unopened, isFirst) = state.withLock { state in
       // One at a time.
       defer { state.isOpening = state.unopened != nil }
-      return state.isOpening ? nil : state.unopened
+      return (state.unopened, !state.isOpening)
     }
-    guard unopened != nil else { return try requireOpened() }
+    guard let unopened else { return }
+    guard isFirst else { throw unopened }
     do {
       try await open()
       state.withLock { ($0.unopened, $0.isOpening) = (nil, false) }
       logger.notice("This database can be reached now: who is in it is served from now on")
     } catch {
-      state.withLock { ($0.unopened, $0.isOpening) = (error, false) }
+      let reason =
+        switch error {
+        case is CancellationError: unopened
+        case let error as PostgreSQLError where error.isPassing: error
+        default: PostgreSQLError.unreachable(ErrorReason.text(error))
+        }
+      state.withLock { ($0.unopened, $0.isOpening) = (reason, false) }
       throw error
     }
-  }
-
-  private func requireOpened() throws {
-    if let unopened = state.withLock(\.unopened) { throw unopened }
   }
 
   /// Where large contents are.

@@ -108,7 +108,6 @@ final class PostgreSQLWatch: Service {
           await self.repeating(every: Self.lookInterval, "What other servers changed can't be looked for", logger) {
             do {
               try await self.look($0, at: index)
-              storage.isAnswering.store(true, ordering: .relaxed)
             } catch {
               storage.isAnswering.store(false, ordering: .relaxed)
               throw error
@@ -172,7 +171,10 @@ final class PostgreSQLWatch: Service {
     let perSecond = Int(Duration.seconds(1) / Self.lookInterval)
     // Also if this look fails: the next one makes up for it.
     if number % (heartbeatSeconds * perSecond) == 0 { state.withLock { _ = $0.mustLook.insert(index) } }
-    if number % perSecond == 0 { try await storage.refresh() }
+    if number % perSecond == 0 {
+      try await storage.refresh()
+      storage.isAnswering.store(true, ordering: .relaxed)
+    }
     if isOutdated(storage) { return }
     if index == 0, number % perSecond == 0 { try await refreshed() }
     let mustLook = state.withLock { state in

@@ -72,11 +72,20 @@ enum CloudDatabase {
     let which = binding.map { " of the shard \($0.name)" } ?? ""
     do {
       let contents = try ContentPlace.all(configuration.contents)
-      return try await waiting(for: settings, until: end, logger: logger) {
+      func storage(unopened: PostgreSQLError? = nil) async throws -> PostgreSQLStorage {
         try await PostgreSQLStorage(
           settings, connections: configuration.databaseConnections, contents: contents, binding: binding,
           shards: shards, clock: configuration.clock, logger: logger, webhooks: configuration.webhooks,
-          mayOpenLater: binding?.isKnown == true)
+          unopened: unopened)
+      }
+      guard binding?.isKnown == true else {
+        return try await waiting(for: settings, until: end, logger: logger) { try await storage() }
+      }
+      do {
+        return try await storage()
+      } catch let error as PostgreSQLError where error.isPassing {
+        // One that answers and refuses isn't down; but it may have begun to answer just now.
+        return try await isAnswering(settings) ? storage() : storage(unopened: error)
       }
     } catch let error as ServerError {
       throw error

@@ -54,14 +54,7 @@ struct ShardBinding: Hashable, Sendable {
   private static func bind(_ pool: PostgreSQLPool, to cloud: Cloud, _ binding: ShardBinding) async throws {
     let name = binding.name
     if try await read(pool) == nil {
-      guard binding.mayBeNew else {
-        throw ServerError(
-          .configuration,
-          """
-          The cloud has a shard \(name), and the database that is named as it has nothing of it: see whether the \
-          address is right, or restore the database from a backup first.
-          """)
-      }
+      guard binding.mayBeNew else { throw isGone(name) }
       let anyone = PostgreSQLStatement("SELECT 1::bigint FROM container LIMIT 1")
       guard try await pool.runUntilDone([anyone])[0].first == nil else {
         throw ServerError(
@@ -69,17 +62,44 @@ struct ShardBinding: Hashable, Sendable {
       }
       try await insert(pool, cloud.id, name)
     }
-    guard let found = try await read(pool), found.cloud == cloud.id else {
-      throw ServerError(.configuration, "The database of the shard \(name) is another cloud's.")
-    }
-    guard found.name == name else {
-      throw ServerError(.configuration, "The database that is named as the shard \(name) is the shard \(found.name).")
-    }
+    try requireOwn(try await read(pool), binding)
     // At each start: the server that entered the shard may have ended before this.
     _ = try await pool.runUntilDone([refusingOlder])
     // They share folders and buckets, which know the cloud by this number.
     guard try await ContentPlaces.number(pool, ifNone: cloud.contents) == cloud.contents else {
       throw ServerError(.configuration, "The database of the shard \(name) has contents of another cloud.")
+    }
+  }
+
+  /// Sees, without changing anything, that a database of the cloud says what it is: no tables are made in one that is
+  /// another's, or into which a backup is about to be put back.
+  static func require(_ binding: ShardBinding, _ pool: PostgreSQLPool) async throws {
+    let found: (cloud: Data, name: String)?
+    do {
+      found = try await read(pool)
+    } catch let error as PostgreSQLError where error.state == .undefinedTable {
+      found = nil
+    }
+    guard let found else { throw isGone(binding.name) }
+    try requireOwn(found, binding)
+  }
+
+  private static func isGone(_ name: String) -> ServerError {
+    ServerError(
+      .configuration,
+      """
+      The cloud has a shard \(name), and the database that is named as it has nothing of it: see whether the address \
+      is right, or restore the database from a backup first.
+      """)
+  }
+
+  private static func requireOwn(_ found: (cloud: Data, name: String)?, _ binding: ShardBinding) throws {
+    let name = binding.name
+    guard let found, found.cloud == binding.cloud?.id else {
+      throw ServerError(.configuration, "The database of the shard \(name) is another cloud's.")
+    }
+    guard found.name == name else {
+      throw ServerError(.configuration, "The database that is named as the shard \(name) is the shard \(found.name).")
     }
   }
 

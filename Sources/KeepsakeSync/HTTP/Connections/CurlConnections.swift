@@ -45,7 +45,7 @@ final class CurlWorker: Sendable {
   }
   /// How long the thread sleeps at most if nothing can wake it up.
   private static let unwokenMilliseconds: Int32 = 100
-  private static let isReady: Bool = {
+  static let isReady: Bool = {
     let isReady = keepsake_curl_initialize() == CURLE_OK
     // Now, since what is registered last is called first: before OpenSSL ends.
     CurlThreads.endWithProcess()
@@ -106,7 +106,7 @@ final class CurlWorker: Sendable {
     sigemptyset(&signals)
     sigaddset(&signals, SIGPIPE)
     pthread_sigmask(SIG_BLOCK, &signals, nil)
-    guard Self.isReady, let multi = curl_multi_init() else { return giveUp() }
+    guard let multi = curl_multi_init() else { return giveUp() }
     state.withLock { $0.connections = Connections(multi: multi) }
     let mayWake = curl_multi_wakeup(multi) == CURLM_OK
     var transfers: [CurlTransfer] = []

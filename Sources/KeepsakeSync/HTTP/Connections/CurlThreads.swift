@@ -12,18 +12,20 @@ enum CurlThreads {
     /// Those that have ended but for what is left of them: the next one that ends waits for them.
     var ended: [LibraryThread] = []
     var isEnding = false
-    /// The process that the threads are of.
-    var process: Int32?
   }
   /// More than libcurl and the callbacks need.
   private static let stackBytes = 1 << 20
   /// How long the end of the process may be delayed, by a thread that looks a name up with an old libcurl.
   private static let limit = Duration.seconds(2)
   private static let state = Mutex(State())
+  /// That which the threads are of; 0 until there is any.
+  private static let process = Atomic<Int32>(0)
 
   /// Starts a thread for a worker, which will run it. Returns whether there is one.
   static func start(_ worker: CurlWorker) -> Bool {
-    state.withLock { state in
+    // Before the thread, which would make it ready while the process ends.
+    guard CurlWorker.isReady else { return false }
+    return state.withLock { state in
       if state.isEnding { return false }
       state.lastNumber += 1
       let number = state.lastNumber
@@ -49,14 +51,14 @@ enum CurlThreads {
   /// Makes the end of the process, by `exit` or by returning from `main`, wait for the threads. Call it once libcurl is
   /// ready, and only once.
   static func endWithProcess() {
-    state.withLock { $0.process = SystemCall.processNumber }
+    process.store(SystemCall.processNumber, ordering: .releasing)
     atexit { CurlThreads.endAll() }
   }
 
   private static func endAll() {
+    // A process that was forked has none of the threads, and nobody in it gives the lock back.
+    guard process.load(ordering: .acquiring) == SystemCall.processNumber else { return }
     let (workers, threads) = state.withLock { state in
-      // A process that was forked has none of the threads.
-      guard state.process == SystemCall.processNumber else { return ([CurlWorker](), [LibraryThread]()) }
       state.isEnding = true
       return (state.running.values.map(\.worker), state.running.values.map(\.thread) + state.ended)
     }
