@@ -57,6 +57,14 @@ package final class PostgreSQLConnection {
     withWords(settings) { PQpingParams($0, $1, 1) == PQPING_OK }
   }
 
+  /// Whether a server answers at an address and doesn't let this program in, as for a wrong password or database. One
+  /// that only takes no changes now does let it in. Blocks.
+  package static func isRefusing(_ settings: PostgreSQLSettings) -> Bool {
+    var settings = settings
+    settings.mayOnlyRead = true
+    return isAnswering(settings) && (try? PostgreSQLConnection(settings)) == nil
+  }
+
   private static func withWords<Result>(
     _ settings: PostgreSQLSettings,
     _ body: (_ names: [UnsafePointer<CChar>?], _ values: [UnsafePointer<CChar>?]) -> Result

@@ -19,6 +19,8 @@ package struct PostgreSQLSettings: Hashable, Sendable {
   package var idleSeconds: Int?
   /// After this time without a sign of life the connection counts as broken; nil for `answerSeconds`.
   package var lostSeconds: Int?
+  /// Whether a server that takes no changes will do.
+  var mayOnlyRead = false
   /// Shown in the server's list of sessions.
   package var name = "keepsake"
   /// Set by tests.
@@ -48,7 +50,7 @@ package struct PostgreSQLSettings: Hashable, Sendable {
         "options",
         standIn?.losesOptions == true ? "" : (ownOptions + options.map { "-c \($0)" }).joined(separator: " ")
       ),
-    ]
+    ] + (mayOnlyRead ? [("target_session_attrs", "any")] : [])
   }
 
   /// The options in the address, before which ours would be lost.

@@ -177,6 +177,12 @@ final class PostgreSQLStorage: CloudStorage {
     return answers
   }
 
+  /// Whether everything of a player was deleted.
+  func isDeleted(_ container: ContainerID) async throws -> Bool {
+    let deleted = PostgreSQLStatement(PostgreSQLTransaction.deleted, [.bytes(container.deletedMark)])
+    return try await read([deleted], of: container)[0].first != nil
+  }
+
   /// Whether the players are spread over several databases, of which this is one.
   var isShard: Bool { binding != nil }
   /// Whether it is the one that says where each player lives.

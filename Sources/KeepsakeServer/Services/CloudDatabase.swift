@@ -84,8 +84,9 @@ enum CloudDatabase {
       do {
         return try await storage()
       } catch let error as PostgreSQLError where error.isPassing {
-        // One that answers and refuses isn't down; but it may have begun to answer just now.
-        return try await isAnswering(settings) ? storage() : storage(unopened: error)
+        // One that answers and refuses isn't down: that says the reason once more, unless it has begun to admit now.
+        let isRefusing = await LibraryThread.result { [settings] in PostgreSQLConnection.isRefusing(settings) }
+        return try await isRefusing == true ? storage() : storage(unopened: error)
       }
     } catch let error as ServerError {
       throw error

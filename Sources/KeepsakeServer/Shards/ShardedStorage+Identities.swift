@@ -108,10 +108,15 @@ extension ShardedStorage {
   private func holderElsewhere(
     of identity: ContentHash, besides container: ContainerID? = nil
   ) async throws -> Holder? {
-    let found = try await findElsewhere(of: \.container) { storage in
+    let found = try await findElsewhere { storage in
       [try await Self.holder(of: identity, in: storage)].compactMap(\.self)
     }
-    return found.first { $0.container != container }
+    for (shard, holder) in found where holder.container != container {
+      // A player may have left it where a database was set back, and have unlinked it since.
+      let place = try await directory.placement(of: holder.container)
+      if place == nil || place?.shard == shard { return holder }
+    }
+    return nil
   }
 
   private static func holder(of identity: ContentHash, in storage: PostgreSQLStorage) async throws -> Holder? {
@@ -152,7 +157,8 @@ extension ShardedStorage {
     guard let holder = try await holder(of: identity) else { return nil }
     if holder.container == container { return holder }
     let isVoid = try await at(holder.container) { storage in
-      if storage.isHome { return false }
+      // One that a deleted player was about to link.
+      if storage.isHome { return try await storage.isDeleted(holder.container) }
       return try await !storage.identities(of: holder.container).contains { $0.id == identity }
     }
     guard isVoid else { return holder }

@@ -35,9 +35,7 @@ extension ShardedStorage {
   }
 
   private func mendDeletion(of container: ContainerID) async throws {
-    let deleted = PostgreSQLStatement(PostgreSQLTransaction.deleted, [.bytes(container.deletedMark)])
-    let isDeleted = try await at(container) { try await $0.read([deleted], of: container)[0].first != nil }
-    if isDeleted {
+    if try await at(container, { try await $0.isDeleted(container) }) {
       try await finishDeletion(of: container, now: clock())
     } else {
       // Another server may still be at it: nobody is moved in the meantime.

@@ -224,17 +224,17 @@ final class ShardedStorage: AdminStorage {
       }
     }
     if let known = try await holder(in: home).first { return known }
-    return try await findElsewhere(of: \.self) { try await holder(in: $0) }.first
+    // Wherever home, as it is now, says that the player is: what was paid anywhere was paid.
+    return try await findElsewhere { try await holder(in: $0) }.first?.answer
   }
 
-  /// Looks into all databases but home for what home should have: something of a player who lives there. A database
-  /// that is down keeps nobody from going on, unless a backup was ever put back: home may not have it only then.
+  /// Looks into all databases but home for what home should have. A database that is down keeps nobody from going on,
+  /// unless a backup was ever put back: home may not have it only then.
   func findElsewhere<Answer: Sendable>(
-    of container: @Sendable (Answer) -> ContainerID,
     _ body: @escaping @Sendable (PostgreSQLStorage) async throws -> [Answer]
-  ) async throws -> [Answer] {
+  ) async throws -> [(shard: String, answer: Answer)] {
     let wasSetBack = home.bankEpoch > 0
-    let answers = try await ask(butNot: home) { storage -> [Answer] in
+    return try await ask(butNot: home) { storage -> [Answer] in
       do {
         guard wasSetBack || storage.isAnswering.load(ordering: .relaxed) else { return [] }
         return try await body(storage)
@@ -242,16 +242,7 @@ final class ShardedStorage: AdminStorage {
         if wasSetBack { throw error }
         return []
       }
-    }
-    var found: [Answer] = []
-    for (shard, answer) in answers {
-      for one in answer {
-        // A player may have left something where a database was set back.
-        if let place = try await directory.placement(of: container(one)), place.shard != shard { continue }
-        found.append(one)
-      }
-    }
-    return found
+    }.flatMap { shard, answers in answers.map { (shard: shard, answer: $0) } }
   }
 
   /// Claims a receipt for a player who doesn't live at home, before it is paid. A claim of the same player may be

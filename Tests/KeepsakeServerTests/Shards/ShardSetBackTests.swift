@@ -302,6 +302,42 @@ struct ShardSetBackTests: ShardScenes {
     }
   }
 
+  @Test("what was paid in a database was paid, also if home says that the player isn't there")
+  func paidElsewhere() async throws {
+    try await ShardLab.with { lab in
+      let one = try await lab.server()
+      let (paid, asking) = (device(1), device(2))
+      try await record(paid, in: one, at: "two")
+      try await record(asking, in: one, at: ShardBinding.home)
+      #expect(try await pay(1, to: paid.container, by: one))
+      try lab.run("DELETE FROM receipt", in: "home")
+      let old = "UPDATE placement SET shard = $1, generation = 0 WHERE container = $2"
+      try lab.run(old, [.name(ShardBinding.home), .bytes(paid.container.bytes)], in: "home")
+      let other = try await lab.server()
+      #expect(try await !pay(1, to: asking.container, by: other))
+      #expect(try await pay(2, to: asking.container, by: other))
+    }
+  }
+
+  @Test("an identity that a deleted player was about to link can be linked by others")
+  func deletedHolder() async throws {
+    try await ShardLab.with { lab in
+      let one = try await lab.server()
+      let (deleted, other) = (device(1), device(2))
+      try await record(deleted, in: one, at: "two")
+      try await record(other, in: one, at: ShardBinding.home)
+      _ = try await one.delete(deleted.container, now: 6, auditing: nil)
+      let ada = identity("ada", proof: 2)
+      try lab.run(
+        "INSERT INTO identity (id, container, app, player, issuer, device, created) VALUES ($1, $2, '', '', '', $3, 5)",
+        [.bytes(ada.id.bytes), .bytes(deleted.container.bytes), .bytes(deleted.device.bytes)], in: "home")
+      guard case .linked = try await one.link(ada, to: other, now: 7) else {
+        Issue.record("it leads to nobody")
+        return
+      }
+    }
+  }
+
   @Test("bytes that only another database names are needed, wherever home says that the player is")
   func bytes() async throws {
     try await ShardLab.with { lab in

@@ -15,8 +15,8 @@ import Testing
 struct ShardStartTests: ShardScenes {
   /// Opens the databases as `keepsake serve` does, runs `body`, and closes them.
   private func serve<Result>(
-    _ lab: ShardLab, _ link: DatabaseLink, database: String = "postgres", _ log: RecordedLog,
-    _ body: (ShardedStorage) async throws -> Result
+    _ lab: ShardLab, _ link: DatabaseLink, database: String = "postgres", options: String = "",
+    _ log: RecordedLog, _ body: (ShardedStorage) async throws -> Result
   ) async throws -> Result {
     var configuration = ServerConfiguration(data: link.folder, port: 0, appKeys: ["key"])
     configuration.database = lab.addresses[ShardBinding.home]
@@ -24,6 +24,7 @@ struct ShardStartTests: ShardScenes {
     configuration.databaseWaitSeconds = 1
     configuration.databaseStandIn = TestDatabase.standIn
     let address = link.address.replacingOccurrences(of: "/postgres?", with: "/\(database)?")
+      .replacingOccurrences(of: "options=", with: "options=\(options)")
     let server = try await CloudDatabase.openSharded(
       ShardAddress.all(["two=\(address)"]), configuration, logger: log.logger, firstWait: .zero)
     let result: Result
@@ -128,6 +129,22 @@ struct ShardStartTests: ShardScenes {
       }
       #expect(error?.code == .inputOutput && log.lines.value.isEmpty)
       try await serve(lab, link, log) { try await $0.probe() }
+    }
+  }
+
+  @Test("one that takes no changes now, as before a standby takes over, keeps no server from starting")
+  func onlyReads() async throws {
+    try await ShardLab.with { lab in
+      let link = try DatabaseLink(to: #require(lab.addresses["two"]))
+      try link.connect()
+      #expect(try await lab.server().directory.open == ["home", "two"])
+      let log = RecordedLog()
+      try await serve(lab, link, options: "-cdefault_transaction_read_only%3Don%20", log) { server in
+        #expect(log.lines.value.count { $0.text.contains("This database can't be reached") } == 1)
+        let error = await #expect(throws: PostgreSQLError.self) { try await server.shards["two"]?.openIfNeeded() }
+        #expect(error?.isPassing == true)
+        try await server.probe()
+      }
     }
   }
 
