@@ -329,8 +329,11 @@ struct ShardSetBackTests: ShardScenes {
       _ = try await one.delete(deleted.container, now: 6, auditing: nil)
       let ada = identity("ada", proof: 2)
       try lab.run(
-        "INSERT INTO identity (id, container, app, player, issuer, device, created) VALUES ($1, $2, '', '', '', $3, 5)",
-        [.bytes(ada.id.bytes), .bytes(deleted.container.bytes), .bytes(deleted.device.bytes)], in: "home")
+        "INSERT INTO identity (id, container, app, player, issuer, device, created) VALUES ($1, $2, $3, $4, '', $5, 5)",
+        [
+          .bytes(ada.id.bytes), .bytes(deleted.container.bytes), .bytes(deleted.app.bytes),
+          .bytes(deleted.player.bytes), .bytes(deleted.device.bytes),
+        ], in: "home")
       guard case .linked = try await one.link(ada, to: other, now: 7) else {
         Issue.record("it leads to nobody")
         return
