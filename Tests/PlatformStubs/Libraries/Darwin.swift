@@ -31,7 +31,28 @@ func renameatx_np(
 /// bsd/sys/fcntl.h
 let F_FULLFSYNC: Int32 = 51
 
-/// pthread.h of libpthread
+// pthread.h of libpthread
+package struct _opaque_pthread_t {}
+package typealias pthread_t = UnsafeMutablePointer<_opaque_pthread_t>
+package struct pthread_attr_t {
+  package init() {}
+}
+@discardableResult
+func pthread_attr_init(_ attributes: UnsafeMutablePointer<pthread_attr_t>) -> Int32 { 0 }
+@discardableResult
+func pthread_attr_destroy(_ attributes: UnsafeMutablePointer<pthread_attr_t>) -> Int32 { 0 }
+@discardableResult
+func pthread_attr_setstacksize(_ attributes: UnsafeMutablePointer<pthread_attr_t>, _ bytes: Int) -> Int32 { 0 }
+func pthread_create(
+  _ thread: UnsafeMutablePointer<pthread_t?>, _ attributes: UnsafePointer<pthread_attr_t>?,
+  _ body: @convention(c) (UnsafeMutableRawPointer) -> UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?
+) -> Int32 { 0 }
+func pthread_self() -> pthread_t { .allocate(capacity: 1) }
+func pthread_equal(_ one: pthread_t?, _ other: pthread_t?) -> Int32 { 0 }
+@discardableResult
+func pthread_detach(_ thread: pthread_t) -> Int32 { 0 }
+@discardableResult
+func pthread_join(_ thread: pthread_t, _ result: UnsafeMutablePointer<UnsafeMutableRawPointer?>?) -> Int32 { 0 }
 @discardableResult
 func pthread_cond_timedwait_relative_np(
   _ condition: UnsafeMutablePointer<pthread_cond_t>, _ mutex: UnsafeMutablePointer<pthread_mutex_t>,

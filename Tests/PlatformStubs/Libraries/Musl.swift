@@ -23,3 +23,25 @@ let SOCK_STREAM: Int32 = 1
 let RLIMIT_NOFILE: Int32 = 7
 func getrlimit(_ resource: Int32, _ limit: UnsafeMutablePointer<rlimit>!) -> Int32 { 0 }
 func setrlimit(_ resource: Int32, _ limit: UnsafePointer<rlimit>!) -> Int32 { 0 }
+
+/// pthread.h
+package typealias pthread_t = OpaquePointer
+package struct pthread_attr_t {
+  package init() {}
+}
+@discardableResult
+func pthread_attr_init(_ attributes: UnsafeMutablePointer<pthread_attr_t>!) -> Int32 { 0 }
+@discardableResult
+func pthread_attr_destroy(_ attributes: UnsafeMutablePointer<pthread_attr_t>!) -> Int32 { 0 }
+@discardableResult
+func pthread_attr_setstacksize(_ attributes: UnsafeMutablePointer<pthread_attr_t>!, _ bytes: Int) -> Int32 { 0 }
+func pthread_create(
+  _ thread: UnsafeMutablePointer<pthread_t?>!, _ attributes: UnsafePointer<pthread_attr_t>?,
+  _ body: (@convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer?)!, _ context: UnsafeMutableRawPointer?
+) -> Int32 { 0 }
+func pthread_self() -> pthread_t! { nil }
+func pthread_equal(_ one: pthread_t?, _ other: pthread_t?) -> Int32 { 0 }
+@discardableResult
+func pthread_detach(_ thread: pthread_t!) -> Int32 { 0 }
+@discardableResult
+func pthread_join(_ thread: pthread_t!, _ result: UnsafeMutablePointer<UnsafeMutableRawPointer?>?) -> Int32 { 0 }
