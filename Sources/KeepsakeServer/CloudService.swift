@@ -220,6 +220,7 @@ struct CloudService: Service {
         TrafficHandler(metrics),
         RequestGuard(
           gate, graceSeconds: graceSeconds, requestSeconds: requestSeconds, countsConnections: certificates == nil),
+        EventConnection(),
       ],
       idleTimeout: .seconds(idleSeconds),
       httpDecoderConfiguration: .init(

@@ -9,42 +9,25 @@ import NIOCore
 extension CloudRoutes {
   func addEventRoute(to router: RouterGroup<CloudContext>) {
     router.get("events/next") { request, _ in try await nextEvent(request) }
-    router.get("events") { request, _ in
+    router.get("events") { request, context in
       let identity = try await identity(of: request)
       let cursor = try Self.cursor(of: request)
-      // Subscribe before reading the position, so that no event is missed in between.
-      let subscription = try events.subscribe(identity.device, to: identity.container)
-      let start: ContainerState
-      let first: ByteBuffer
-      do {
-        start = try await storage.state(of: identity.container, for: cursor)
-        first = try Self.line(Self.json(CloudEvent(seq: start.seq, unknown: start.unknown)))
-      } catch {
-        events.unsubscribe(subscription)
-        throw error
-      }
       let token = Self.bearer(of: request)
-      let body = ResponseBody { writer in
-        defer { events.unsubscribe(subscription) }
-        var lastSent = start.seq
+      let stream = EventStream { isStillAdmitted(token) }
+      // Listen before reading the position, so that no event is missed in between.
+      let listening = try events.listen(identity.device, to: identity.container, stream)
+      let start = try await storage.state(of: identity.container, for: cursor)
+      let first = try EventStream.line(Self.json(CloudEvent(seq: start.seq, unknown: start.unknown)))
+      let body = ResponseBody { [channel = context.channel] writer in
         try await writer.write(first)
-        for await notice in subscription.notices {
-          guard isStillAdmitted(token) else { break }
-          if notice.seq > lastSent {
-            lastSent = notice.seq
-            try await writer.write(notice.event.map(Self.line) ?? Self.event(notice.seq))
-          } else {
-            try await writer.write(ByteBuffer(string: ": still here\n\n"))
-          }
-        }
-        try await writer.finish(nil)
+        try await EventConnection.keep(channel, stream, listening, after: start.seq)
       }
-      return Response(
-        status: .ok, headers: [.contentType: "text/event-stream", .cacheControl: "no-cache, no-store"], body: body)
+      var headers: HTTPFields = [.contentType: "text/event-stream", .cacheControl: "no-cache, no-store"]
+      // HTTP/2 ends a stream without its connection.
+      if context.channel is any SocketOptionProvider { headers[.connection] = "close" }
+      return Response(status: .ok, headers: headers, body: body)
     }
   }
-
-  private static func event(_ seq: UInt64) -> ByteBuffer { line(ByteBuffer(string: "{\"seq\":\(seq)}")) }
 
   /// The listener's cursor, if the request contains one: EPOCH.SEQ.MARK.
   private static func cursor(of request: Request) throws -> Cursor? {
@@ -56,13 +39,6 @@ extension CloudRoutes {
       throw APIError(.badRequest, .badRequest, "The parameter cursor has to be EPOCH.SEQ.MARK, three whole numbers.")
     }
     return Cursor(epoch: epoch, seq: seq, mark: mark)
-  }
-
-  private static func line(_ json: ByteBuffer) -> ByteBuffer {
-    var line = ByteBuffer(string: "data: ")
-    line.writeImmutableBuffer(json)
-    line.writeString("\n\n")
-    return line
   }
 
   /// Encodes an event as it is sent to all listeners.

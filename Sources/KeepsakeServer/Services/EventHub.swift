@@ -5,6 +5,19 @@ import NIOCore
 import ServiceLifecycle
 import Synchronization
 
+/// What is told of a container's changes, one after the other.
+protocol EventListener: Sendable {
+  /// Takes a notice, without waiting for anything.
+  func receive(_ notice: EventHub.Notice)
+  /// Nothing more comes.
+  func end()
+}
+
+extension AsyncStream<EventHub.Notice>.Continuation: EventListener {
+  func receive(_ notice: EventHub.Notice) { yield(notice) }
+  func end() { finish() }
+}
+
 /// Notifies the open event streams of a container of how far it has come, and of what changed.
 final class EventHub: Service, Sendable {
   /// What one stream receives: the newest known seq, and the event as JSON if it contains more than that.
@@ -23,21 +36,33 @@ final class EventHub: Service, Sendable {
 
     init(_ json: ByteBuffer, _ share: Allotment.Share) { (self.json, self.share) = (json, share) }
   }
-  /// One open stream. A heartbeat repeats the newest notice, without its event. Of the notices that haven't been read,
+  /// What a task reads. A heartbeat repeats the newest notice, without its event. Of the notices that haven't been read,
   /// only the newest few are kept, so that a slow listener costs little; what it misses, it fetches with an exchange.
   struct Subscription: Sendable {
     let id: UInt64
     fileprivate let container: ContainerID
     let notices: AsyncStream<Notice>
   }
-  private struct Listener {
+  /// A listener without a task, which is told of changes as long as this exists.
+  final class Listening: Sendable {
+    private let hub: EventHub
+    private let id: UInt64
+    private let container: ContainerID
+
+    fileprivate init(_ id: UInt64, of container: ContainerID, _ hub: EventHub) {
+      (self.hub, self.id, self.container) = (hub, id, container)
+    }
+
+    deinit { hub.remove(id, of: container) }
+  }
+  private struct Open {
     var device: DeviceID
     var newest: UInt64
-    var continuation: AsyncStream<Notice>.Continuation
+    var listener: any EventListener
   }
   private struct State {
     var nextID: UInt64 = 0
-    var listeners: [ContainerID: [UInt64: Listener]] = [:]
+    var listeners: [ContainerID: [UInt64: Open]] = [:]
     var isClosed = false
   }
   private let state = Mutex(State())
@@ -67,7 +92,18 @@ final class EventHub: Service, Sendable {
   func subscribe(_ device: DeviceID, to container: ContainerID) throws -> Subscription {
     let (stream, continuation) = AsyncStream<Notice>.makeStream(
       bufferingPolicy: .bufferingNewest(ServerLimits.noticesPerStream))
-    let id = try state.withLock { state -> UInt64 in
+    let id = try add(continuation, device, of: container)
+    continuation.onTermination = { [weak self] _ in self?.remove(id, of: container) }
+    return Subscription(id: id, container: container, notices: stream)
+  }
+
+  /// Opens a stream of which `listener` is told. Throws as `subscribe` does.
+  func listen(_ device: DeviceID, to container: ContainerID, _ listener: any EventListener) throws -> Listening {
+    Listening(try add(listener, device, of: container), of: container, self)
+  }
+
+  private func add(_ listener: any EventListener, _ device: DeviceID, of container: ContainerID) throws -> UInt64 {
+    try state.withLock { state in
       guard !state.isClosed else {
         throw APIError(.serviceUnavailable, .busy, "The server is stopping.", retryAfterSeconds: 2)
       }
@@ -76,13 +112,10 @@ final class EventHub: Service, Sendable {
           .tooManyRequests, .tooManyStreams, "This player has too many event streams open.", retryAfterSeconds: 60)
       }
       state.nextID += 1
-      state.listeners[container, default: [:]][state.nextID] = Listener(
-        device: device, newest: 0, continuation: continuation)
+      state.listeners[container, default: [:]][state.nextID] = Open(
+        device: device, newest: 0, listener: listener)
       return state.nextID
     }
-    let subscription = Subscription(id: id, container: container, notices: stream)
-    continuation.onTermination = { [weak self] _ in self?.remove(id, of: container) }
-    return subscription
   }
 
   func unsubscribe(_ subscription: Subscription) { remove(subscription.id, of: subscription.container) }
@@ -116,7 +149,7 @@ final class EventHub: Service, Sendable {
       if state.listeners[container]?.isEmpty == true { state.listeners[container] = nil }
       return ended.values
     }
-    for listener in ended { listener.continuation.finish() }
+    for ended in ended { ended.listener.end() }
   }
 
   /// Whether a device other than `device` listens.
@@ -139,10 +172,10 @@ final class EventHub: Service, Sendable {
     }
     state.withLock { state in
       for id in state.listeners[container, default: [:]].keys {
-        guard var listener = state.listeners[container]?[id], seq > listener.newest else { continue }
-        listener.newest = seq
-        state.listeners[container]?[id] = listener
-        listener.continuation.yield(Notice(seq: seq, payload: listener.device != device ? payload : nil))
+        guard var open = state.listeners[container]?[id], seq > open.newest else { continue }
+        open.newest = seq
+        state.listeners[container]?[id] = open
+        open.listener.receive(Notice(seq: seq, payload: open.device != device ? payload : nil))
       }
     }
   }
@@ -168,7 +201,7 @@ final class EventHub: Service, Sendable {
   private func beat() {
     state.withLock { state in
       for listeners in state.listeners.values {
-        for listener in listeners.values { listener.continuation.yield(Notice(seq: listener.newest)) }
+        for open in listeners.values { open.listener.receive(Notice(seq: open.newest)) }
       }
     }
   }
@@ -180,8 +213,8 @@ final class EventHub: Service, Sendable {
       defer { state.listeners = [:] }
       return state.listeners.values.flatMap(\.values)
     }
-    // Outside the lock, because finishing calls `onTermination`, which takes it.
-    for listener in open { listener.continuation.finish() }
+    // Outside the lock, because ending calls `onTermination`, which takes it.
+    for open in open { open.listener.end() }
   }
 
   private func remove(_ id: UInt64, of container: ContainerID) {
@@ -191,7 +224,7 @@ final class EventHub: Service, Sendable {
       if state.listeners[container]?.isEmpty == true { state.listeners[container] = nil }
       return removed
     }
-    removed?.continuation.finish()
+    removed?.listener.end()
   }
 }
 #endif

@@ -56,6 +56,42 @@ struct TLSTests {
     }
   }
 
+  @Test("an event stream over HTTP/2 and HTTP/1.1 tells of changes, and ends", .needsTestAuthority)
+  func streams() async throws {
+    try await TemporaryFolder.with { folder in
+      let authority = try await TestAuthority(in: folder.appendingPathComponent("authority"))
+      let (server, _) = try await start(in: folder, authority) { $0.metricsPort = 0 }
+      let port = try #require(server.running.metricsPort)
+      let monitor = try #require(URL(string: "http://127.0.0.1:\(port)"))
+      for version in ["--http1.1", "--http2"] {
+        let registration = ["-H", "Keepsake-App-Key: \(server.appKey)", "-d", #"{"name": "First"}"#]
+        let account = try #require(try await authority.ask(server.url, "v1/devices", registration))
+        let device = try JSONDecoder().decode(Client.Account.self, from: Data(account.body.utf8))
+        let token = ["-H", "Authorization: Bearer \(device.token)"]
+        async let stream = authority.ask(server.url, "v1/events", [version, "-N"] + token)
+        try await until("an open stream") {
+          let metrics = try await Client(url: monitor, appKey: "").call("GET", "/metrics")
+          return String(decoding: metrics.body, as: UTF8.self).contains("keepsake_event_streams 1\n")
+        }
+        let cell = #"{"collection":"progress","key":"level","value":{"max":{"int":1}}}"#
+        let exchange =
+          token + [
+            "-H", "Content-Type: application/json", "-d",
+            #"{"protocolVersion":1,"cursor":{"epoch":0,"seq":0,"mark":0},"limit":100,"cells":[\#(cell)]}"#,
+          ]
+        let answer = try #require(try await authority.ask(server.url, "v1/exchange", exchange))
+        #expect(answer.status == 200, "\(answer)")
+        let removed = try #require(
+          try await authority.ask(server.url, "v1/devices/\(device.device)", ["-X", "DELETE"] + token))
+        #expect(removed.status == 204, "\(removed)")
+        let events = try #require(try await stream)
+        #expect(events.status == 200 && events.version == (version == "--http2" ? "2" : "1.1"), "\(events)")
+        for seq in 0...1 { #expect(events.body.contains("\"seq\":\(seq)"), "\(events)") }
+      }
+      try await server.stop()
+    }
+  }
+
   @Test("a certificate that is replaced is shown to new connections; one without its key is not", .needsTestAuthority)
   func replaced() async throws {
     try await TemporaryFolder.with { folder in

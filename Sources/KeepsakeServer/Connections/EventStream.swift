@@ -1,0 +1,174 @@
+#if Cloud
+import HTTPTypes
+import HummingbirdCore
+import NIOCore
+import NIOHTTPTypes
+import Synchronization
+
+/// An open event stream: the notices that wait for its connection, and what becomes of them.
+///
+/// Of those that wait, only the newest few are kept, so that a slow listener costs little; what it misses, it fetches
+/// with an exchange.
+final class EventStream: EventListener {
+  /// What is to be written next.
+  enum Next {
+    case event(ByteBuffer)
+    /// Nothing more comes.
+    case end
+  }
+  private struct State {
+    var waiting: [EventHub.Notice] = []
+    var lastSent: UInt64 = 0
+    var hasEnded = false
+    var wake: (@Sendable () -> Void)?
+  }
+  private let state = Mutex(State())
+  private let isAdmitted: @Sendable () -> Bool
+
+  /// - Parameter isAdmitted: Whether the listener may be told more.
+  init(isAdmitted: @escaping @Sendable () -> Bool) { self.isAdmitted = isAdmitted }
+
+  func receive(_ notice: EventHub.Notice) {
+    let wake = state.withLock { state in
+      defer { state.waiting.append(notice) }
+      guard state.waiting.isEmpty else {
+        if state.waiting.count >= ServerLimits.noticesPerStream { state.waiting.removeFirst() }
+        return nil as (@Sendable () -> Void)?
+      }
+      return state.wake
+    }
+    wake?()
+  }
+
+  func end() {
+    let wake = state.withLock { state in
+      state.hasEnded = true
+      return state.wake
+    }
+    wake?()
+  }
+
+  /// Has `wake` called when something waits: at once, if it does now.
+  ///
+  /// - Parameter seq: What the listener knows.
+  func begin(after seq: UInt64, _ wake: @escaping @Sendable () -> Void) {
+    state.withLock { state in
+      state.lastSent = seq
+      state.wake = wake
+    }
+    wake()
+  }
+
+  /// Takes what is to be written next; nil if nothing waits.
+  func next() -> Next? {
+    let notice: EventHub.Notice
+    let isNew: Bool
+    switch state.withLock({ state -> (EventHub.Notice, Bool)?? in
+      guard !state.waiting.isEmpty else { return state.hasEnded ? .some(nil) : nil }
+      let notice = state.waiting.removeFirst()
+      defer { state.lastSent = max(state.lastSent, notice.seq) }
+      return (notice, notice.seq > state.lastSent)
+    }) {
+    case nil: return nil
+    case .some(nil): return .end
+    case .some(let taken?): (notice, isNew) = taken
+    }
+    guard isAdmitted() else { return .end }
+    guard isNew else { return .event(Self.heartbeat) }
+    return .event(Self.line(notice.event ?? ByteBuffer(string: "{\"seq\":\(notice.seq)}")))
+  }
+
+  private static let heartbeat = ByteBuffer(string: ": still here\n\n")
+
+  /// An event as the stream has it.
+  static func line(_ json: ByteBuffer) -> ByteBuffer {
+    var line = ByteBuffer(string: "data: ")
+    line.writeImmutableBuffer(json)
+    line.writeString("\n\n")
+    return line
+  }
+}
+
+/// Goes on with the connection of an event stream when the task of its request has ended: waiting tasks, that of the
+/// request and that of the connection, would take as much memory as the connection itself.
+///
+/// The server closes a connection when its task ends. That is kept from the socket here, once.
+final class EventConnection: ChannelDuplexHandler, RemovableChannelHandler {
+  typealias InboundIn = HTTPRequestPart
+  typealias InboundOut = HTTPRequestPart
+  typealias OutboundIn = HTTPResponsePart
+  typealias OutboundOut = HTTPResponsePart
+
+  /// What a response's body throws when its connection is kept: so the server stops writing it.
+  struct Kept: Error {}
+
+  private var stream: EventStream?
+  /// The stream is told of changes as long as this is there.
+  private var listening: EventHub.Listening?
+  /// The stream was taken over, and the task of its connection hasn't ended yet.
+  private var awaitsTask = false
+
+  /// Takes over the stream that `channel` has begun to write; what it throws then ends the connection's task.
+  ///
+  /// - Parameter seq: What the listener knows.
+  static func keep(
+    _ channel: any Channel, _ stream: EventStream, _ listening: EventHub.Listening, after seq: UInt64
+  ) async throws {
+    try await channel.eventLoop.submit {
+      let pipeline = channel.pipeline.syncOperations
+      let handler = try pipeline.handler(type: EventConnection.self)
+      let context = try pipeline.context(handler: handler)
+      (handler.stream, handler.listening, handler.awaitsTask) = (stream, listening, true)
+      // It would go on waiting for the end of the response.
+      if let state = try? pipeline.handler(type: HTTPConnectionStateHandler.self) {
+        pipeline.removeHandler(state, promise: nil)
+      }
+      let bound = NIOLoopBound((handler, context), eventLoop: context.eventLoop)
+      stream.begin(after: seq) {
+        channel.eventLoop.execute { bound.value.0.deliver(bound.value.1) }
+      }
+    }.get()
+    throw Kept()
+  }
+
+  private func deliver(_ context: ChannelHandlerContext) {
+    guard let stream, context.channel.isActive else { return }
+    var hasWritten = false
+    defer { if hasWritten { context.flush() } }
+    while self.stream != nil, context.channel.isWritable, let next = stream.next() {
+      hasWritten = true
+      switch next {
+      case .event(let event): context.write(wrapOutboundOut(.body(event)), promise: nil)
+      case .end:
+        forget()
+        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+        context.writeAndFlush(wrapOutboundOut(.end(nil))).whenComplete { _ in bound.value.close(promise: nil) }
+      }
+    }
+  }
+
+  private func forget() { (stream, listening) = (nil, nil) }
+
+  func channelWritabilityChanged(context: ChannelHandlerContext) {
+    deliver(context)
+    context.fireChannelWritabilityChanged()
+  }
+
+  func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+    guard awaitsTask else {
+      context.close(mode: mode, promise: promise)
+      return
+    }
+    // First what the task has to send, then all.
+    if mode == .all { awaitsTask = false }
+    promise?.succeed()
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    forget()
+    context.fireChannelInactive()
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) { forget() }
+}
+#endif
