@@ -26,6 +26,7 @@ final class SQLiteCloudStorage: CloudStorage {
   /// Players whose devices are refused for now.
   let bans: Mutex<Ban.All>
   let newestSeqs = NewestSeqs()
+  private let remembered = RememberedContainers(most: ServerLimits.rememberedContainers / 4) { 0 }
   private let readers = WorkThreads(
     running: ServerLimits.readers, waiting: ServerLimits.waitingReads, for: "reading")
   /// One for each of `readers`: to get one from a pool takes as long as to read a small row.
@@ -104,6 +105,8 @@ final class SQLiteCloudStorage: CloudStorage {
     newestSeqs.note(snapshot.position.seq, of: container)
     return snapshot
   }
+
+  func remembered(of container: ContainerID) -> RememberedContainers? { remembered }
 
   func newestSeq(of container: ContainerID) async throws -> UInt64 {
     if let known = newestSeqs[container] { return known }

@@ -5,9 +5,10 @@ import KeepsakeReplication
 
 // Writing what a decision has decided.
 extension SQLiteContainer {
-  /// Writes everything, or nothing if the container isn't at this revision any more.
+  /// Writes everything, unless the container isn't at this revision any more, or what the decision takes as given isn't
+  /// so. Of the position that it takes as given, the revision says enough: no other database can have taken over.
   ///
-  /// - Returns: Whether it was written.
+  /// - Returns: Whether everything was written; if not, what was has to be undone.
   /// - Parameters:
   ///   - encoded: The same values, encoded.
   ///   - events: What a studio's backends are told of it.
@@ -16,8 +17,7 @@ extension SQLiteContainer {
   ) throws -> Bool {
     guard try move(writes, encoded.bank, ifAt: revision) else { return false }
     if let receipt = writes.receipt, try !take(receipt) { return false }
-    try commitContents(writes)
-    let arrived = try commitItems(writes, encoded)
+    guard try commitContents(writes), let arrived = try commitItems(writes, encoded) else { return false }
     for covered in writes.covered where writes.versions[covered] == nil { try markCovered(covered) }
     try commitReleases(writes)
     try commitPruning(writes, encoded)
@@ -73,8 +73,8 @@ extension SQLiteContainer {
   /// Writes cells and versions, each with the mark of its change. The marks of other changes are kept by themselves:
   /// those of the bank, and those of which the item has changed again.
   ///
-  /// - Returns: The versions that weren't here.
-  private func commitItems(_ writes: WriteSet, _ encoded: EncodedRows) throws -> [VersionID] {
+  /// - Returns: The versions that weren't here; nil if one was that the decision takes for new.
+  private func commitItems(_ writes: WriteSet, _ encoded: EncodedRows) throws -> [VersionID]? {
     var marks = Dictionary(writes.marks.map { ($0.seq, $0.mark) }) { $1 }
     for (key, cell) in writes.cells {
       try put(cell, encoded.cells[key], mark: marks.removeValue(forKey: cell.seq) ?? 0)
@@ -82,7 +82,10 @@ extension SQLiteContainer {
     var arrived: [VersionID] = []
     for (id, version) in writes.versions {
       let mark = marks.removeValue(forKey: version.version.seq) ?? 0
-      if try put(version, encoded.records[id], mark: mark, isReplaced: writes.covered) { arrived.append(id) }
+      let mustBeNew = writes.assumption?.newVersions.contains(id) == true
+      let isNew = try put(
+        version, encoded.records[id], mark: mark, isReplaced: writes.covered, mustBeNew: mustBeNew)
+      if isNew { arrived.append(id) } else if mustBeNew { return nil }
     }
     for (seq, mark) in marks { try keep(mark: signed(mark), of: signed(seq)) }
     return arrived
@@ -109,19 +112,21 @@ extension SQLiteContainer {
     }
   }
 
-  /// Returns whether the version is new here.
+  /// Returns whether the version is new here. One that must be and isn't, not even as a covered one, stays as it is.
   private func put(
-    _ written: WriteSet.Version, _ packed: Data?, mark: UInt64, isReplaced covered: Set<VersionID>
+    _ written: WriteSet.Version, _ packed: Data?, mark: UInt64, isReplaced covered: Set<VersionID>, mustBeNew: Bool
   ) throws -> Bool {
     let record = written.version.record
     let (seq, mark, slot) = (signed(written.version.seq), signed(mark), bytes(record.slot))
     var (version, isHolding): (Int64, Bool) = (0, false)
     try run(
       """
-      INSERT INTO version (container, seq, mark, holds, id, slot, record) VALUES (?, ?, ?, ?, ?, ?, ?)
+      INSERT INTO version (container, seq, mark, holds, id, slot, record) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7
+      WHERE NOT (?8 AND EXISTS (SELECT 1 FROM covered WHERE container = ?1 AND id = ?5))
       ON CONFLICT (container, id) DO NOTHING
-      """, [number, seq, mark, written.holds, record.id.bytes, slot, packed])
+      """, [number, seq, mark, written.holds, record.id.bytes, slot, packed, mustBeNew])
     let isNew = db.changesCount == 1
+    if mustBeNew, !isNew { return false }
     if isNew {
       version = db.lastInsertedRowID
     } else if let old = try row(
@@ -171,13 +176,18 @@ extension SQLiteContainer {
 
   // MARK: Contents
 
-  private mutating func commitContents(_ writes: WriteSet) throws {
+  /// Returns false if a content was here that the decision takes for new.
+  private mutating func commitContents(_ writes: WriteSet) throws -> Bool {
     let new = Set(writes.contents.map(\.hash))
     for hash in writes.removedContents.sorted() { try removeContent(hash, isReplaced: new.contains(hash)) }
-    for content in writes.contents { try put(content) }
+    for content in writes.contents {
+      let mustBeNew = writes.assumption?.newContents.contains(content.hash) == true
+      guard try put(content, mustBeNew: mustBeNew) else { return false }
+    }
     for hash in writes.suspects {
       try run("UPDATE content SET suspect = 1 WHERE \(Self.isNamed)", [number, hash.bytes])
     }
+    return true
   }
 
   private func count(_ hash: ContentHash, holders: Int) throws {
@@ -185,7 +195,11 @@ extension SQLiteContainer {
   }
 
   /// Puts a content, in place of one that is damaged or lost if there is one, whatever holds that.
-  private func put(_ content: WriteSet.Content) throws {
+  ///
+  /// - Returns: False if it must be new and isn't.
+  private func put(_ content: WriteSet.Content, mustBeNew: Bool) throws -> Bool {
+    let found = try contentNumber(content.hash)
+    if mustBeNew, found != nil { return false }
     var (frame, name): (Data?, String?)
     switch content.bytes {
     case .inline(let bytes): frame = bytes
@@ -193,12 +207,12 @@ extension SQLiteContainer {
     }
     // The hash of a base that isn't here: its content can't be used.
     var base: DatabaseValue = (content.base?.bytes).databaseValue
-    if let hash = content.base, let found = try contentNumber(hash) {
-      base = found.databaseValue
-      try run("UPDATE content SET leaning = leaning + 1 WHERE number = ?", [found])
+    if let hash = content.base, let number = try contentNumber(hash) {
+      base = number.databaseValue
+      try run("UPDATE content SET leaning = leaning + 1 WHERE number = ?", [number])
     }
     let values: StatementArguments = [content.length, base, name, content.bytes.count, now, frame]
-    if let found = try contentNumber(content.hash) {
+    if let found {
       try run(
         """
         UPDATE content SET length = ?, base = ?, file = ?, size = ?, taken = ?, bytes = ?, suspect = 0
@@ -210,6 +224,7 @@ extension SQLiteContainer {
         INSERT INTO content (length, base, file, size, taken, bytes, container, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
         """, values + [number, content.hash.bytes])
     }
+    return true
   }
 
   private func contentNumber(_ hash: ContentHash) throws -> Int64? {

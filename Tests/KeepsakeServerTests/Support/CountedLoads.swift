@@ -1,4 +1,4 @@
-#if Cloud && PostgreSQL
+#if Cloud
 import KeepsakeReplication
 import TestSupport
 
@@ -6,14 +6,16 @@ import TestSupport
 
 /// Storage that counts what is loaded, and what is committed.
 final class CountedLoads: DecidingStorage {
-  let storage: PostgreSQLStorage
+  let storage: any CloudStorage
   let loads = Shared(0)
   let commits = Shared(0)
   var clock: @Sendable () -> Int64 { storage.clock }
 
-  init(_ storage: PostgreSQLStorage) { self.storage = storage }
+  init(_ storage: any CloudStorage) { self.storage = storage }
 
-  func remembered(of container: ContainerID) async throws -> RememberedContainers? { storage.remembered }
+  func remembered(of container: ContainerID) async throws -> RememberedContainers? {
+    try await storage.remembered(of: container)
+  }
 
   func load(_ reads: ReadSet, of container: ContainerID) async throws -> Snapshot {
     loads.value += 1

@@ -1,6 +1,5 @@
-#if Cloud && PostgreSQL
+#if Cloud
 import Foundation
-import KeepsakePostgreSQL
 import KeepsakeReplication
 import KeepsakeSimulation
 import TestSupport
@@ -8,40 +7,71 @@ import Testing
 
 @testable import KeepsakeServer
 
-/// What a server remembers of a container spares it loads, and changes nothing else.
-@Suite(
-  "Decisions over what is remembered", .hangLimit,
-  .enabled(if: TestDatabase.address != nil, "no PostgreSQL: KEEPSAKE_POSTGRES isn't set"))
-struct RememberedTests {
-  private static let device = DeviceID(high: 1, low: 1)
-  private let settings: PostgreSQLSettings
+#if PostgreSQL
+import KeepsakePostgreSQL
+#endif
 
-  init() throws {
-    settings = TestDatabase.settings(try #require(TestDatabase.address))
+/// What a server remembers of a container spares it loads, and changes nothing else.
+@Suite("Decisions over what is remembered", .hangLimit)
+struct RememberedTests {
+  /// Where the cloud is.
+  enum Place: CaseIterable {
+    case sqlite, postgreSQL
   }
+  private static let device = DeviceID(high: 1, low: 1)
+  /// Those that there are here.
+  static let places = Place.allCases.filter { $0 == .sqlite || TestDatabase.address != nil }
 
   private static func isAccepted(_ response: ExchangeResponse) -> Bool {
     if case .accepted = response.outcome { true } else { false }
   }
 
-  /// With two servers.
-  private func with(_ body: (_ one: CountedLoads, _ other: CountedLoads) async throws -> Void) async throws {
-    var storages: [PostgreSQLStorage] = []
-    do {
-      for _ in 0..<2 {
-        storages.append(try await PostgreSQLStorage(settings, connections: 1, clock: { 5 }))
+  /// With two servers, which are one in SQLite.
+  private func with(
+    _ place: Place, _ body: (_ one: CountedLoads, _ other: CountedLoads) async throws -> Void
+  ) async throws {
+    try await TemporaryFolder.with { folder in
+      var storages: [any AdminStorage] = []
+      let result: Result<Void, any Error>
+      do {
+        storages = try await Self.storages(in: place, folder)
+        result = .success(try await body(CountedLoads(storages[0]), CountedLoads(storages.last ?? storages[0])))
+      } catch {
+        result = .failure(error)
       }
-      try await body(CountedLoads(storages[0]), CountedLoads(storages[1]))
-    } catch {
       for storage in storages { try await storage.close() }
-      throw error
+      try result.get()
     }
-    for storage in storages { try await storage.close() }
+  }
+
+  private static func storages(in place: Place, _ folder: URL) async throws -> [any AdminStorage] {
+    switch place {
+    case .sqlite:
+      let contents = folder.appendingPathComponent("contents")
+      try FileManager.default.createDirectory(at: contents, withIntermediateDirectories: true)
+      let database = folder.appendingPathComponent("cloud.sqlite")
+      return [try SQLiteCloudStorage(database: database, contents: contents, clock: { 5 })]
+    case .postgreSQL:
+      #if PostgreSQL
+      let settings = TestDatabase.settings(try #require(TestDatabase.address))
+      return [
+        try await PostgreSQLStorage(settings, connections: 1, clock: { 5 }),
+        try await PostgreSQLStorage(settings, connections: 1, clock: { 5 }),
+      ]
+      #else
+      throw CancellationError()
+      #endif
+    }
+  }
+
+  private static func newContainer() -> ContainerID {
+    var random = SystemRandomNumberGenerator()
+    return ContainerID(using: &random)
   }
 
   /// A device that saves.
   private struct Player {
-    let container = PostgreSQLDecisionTests.newContainer()
+    let container = RememberedTests.newContainer()
     var device = RememberedTests.device
     var cursor = Cursor.start
     var heads: [String: VersionID] = [:]
@@ -102,10 +132,10 @@ struct RememberedTests {
 
   @Test(
     "750 random exchanges of devices that play get the same responses as in memory, most of them without a load",
-    arguments: [1, 2] as [UInt64])
-  func same(seed: UInt64) async throws {
-    try await with { storage, _ in
-      let player = PostgreSQLDecisionTests.newContainer()
+    arguments: places, [1, 2] as [UInt64])
+  func same(place: Place, seed: UInt64) async throws {
+    try await with(place) { storage, _ in
+      let player = RememberedTests.newContainer()
       for device in SameDecisionsTests.devices(of: player) { try await storage.storage.recordDevice(device) }
       let memory = try await SameDecisionsTests.play(storage, player, seed: seed, isPlaying: true)
       // Of those before the quota is reached, most load nothing.
@@ -117,9 +147,11 @@ struct RememberedTests {
     }
   }
 
-  @Test("a device that saves in eight slots loads until it has saved in each of them, and nothing after that")
-  func saves() async throws {
-    try await with { storage, _ in
+  @Test(
+    "a device that saves in eight slots loads until it has saved in each of them, and nothing after that",
+    arguments: places)
+  func saves(place: Place) async throws {
+    try await with(place) { storage, _ in
       var player = Player()
       for number in 0..<40 {
         let loads = storage.loads.value
@@ -132,9 +164,11 @@ struct RememberedTests {
     }
   }
 
-  @Test("what another server has changed is found, and the device is remembered again after two saves")
+  @Test(
+    "what another server has changed is found, and the device is remembered again after two saves",
+    .enabled(if: TestDatabase.address != nil, "no PostgreSQL: KEEPSAKE_POSTGRES isn't set"))
   func others() async throws {
-    try await with { one, other in
+    try await with(.postgreSQL) { one, other in
       var player = Player()
       for _ in 0..<3 { try await player.save("main", at: one) }
       var tablet = player
@@ -157,9 +191,11 @@ struct RememberedTests {
     }
   }
 
-  @Test("a device that another server has removed is refused, and its player's data stay as they were")
-  func removed() async throws {
-    try await with { one, other in
+  @Test(
+    "a device that another server has removed is refused, and its player's data stay as they were",
+    arguments: places)
+  func removed(place: Place) async throws {
+    try await with(place) { one, other in
       var player = Player()
       for _ in 0..<3 { try await player.save("main", at: one) }
       _ = try await other.retire(Self.device, of: player.container, now: 5)
@@ -169,9 +205,9 @@ struct RememberedTests {
     }
   }
 
-  @Test("of saves that a device makes at the same time, each counts")
-  func together() async throws {
-    try await with { storage, _ in
+  @Test("of saves that a device makes at the same time, each counts", arguments: places)
+  func together(place: Place) async throws {
+    try await with(place) { storage, _ in
       var player = Player()
       for number in 0..<12 { try await player.save("slot \(number % 4)", at: storage) }
       try await withThrowingTaskGroup(of: Void.self) { group in
@@ -193,9 +229,9 @@ struct RememberedTests {
     }
   }
 
-  @Test("a save whose content or version the container has already is decided over what is loaded")
-  func known() async throws {
-    try await with { storage, _ in
+  @Test("a save whose content or version the container has already is decided over what is loaded", arguments: places)
+  func known(place: Place) async throws {
+    try await with(place) { storage, _ in
       var player = Player()
       for name in ["a", "b", "c"] { try await player.save("main", name, at: storage) }
       // A content of a version that isn't remembered.
@@ -218,9 +254,11 @@ struct RememberedTests {
     }
   }
 
-  @Test("a commit is refused if what its decision takes as given isn't so: a version, a covered one, a content, a mark")
-  func refused() async throws {
-    try await with { storage, _ in
+  @Test(
+    "a commit is refused if what its decision takes as given isn't so: a version, a covered one, a content, a mark",
+    arguments: places)
+  func refused(place: Place) async throws {
+    try await with(place) { storage, _ in
       var player = Player()
       for name in ["a", "b", "c"] { try await player.save("main", name, at: storage) }
       let covered = VersionID(high: 9, low: 9)
@@ -236,7 +274,9 @@ struct RememberedTests {
         snapshot.known.contents = [Player.hash(name)]
         snapshot.assumption = Snapshot.Assumption(
           position: snapshot.position, newVersions: [id], newContents: [Player.hash(name)])
-        snapshot.assumption?.connections = storage.storage.pool.connectionsMade
+        #if PostgreSQL
+        snapshot.assumption?.connections = (storage.storage as? PostgreSQLStorage)?.pool.connectionsMade ?? 0
+        #endif
         change(&snapshot)
         var container = SnapshotContainer(snapshot)
         try container.putContent(
@@ -255,9 +295,12 @@ struct RememberedTests {
       #expect(try await !isCommitted(VersionID(high: Self.device.low, low: 1), "new"))
       #expect(try await !isCommitted(covered, "new"))
       #expect(try await !isCommitted(new, "a"))
-      #expect(try await !isCommitted(new, "new") { $0.assumption?.position.mark &+= 1 })
-      #expect(try await !isCommitted(new, "new") { $0.assumption?.position.epoch += 1 })
-      #expect(try await !isCommitted(new, "new") { $0.assumption?.connections -= 1 })
+      // No other database can take over from SQLite's.
+      if place == .postgreSQL {
+        #expect(try await !isCommitted(new, "new") { $0.assumption?.position.mark &+= 1 })
+        #expect(try await !isCommitted(new, "new") { $0.assumption?.position.epoch += 1 })
+        #expect(try await !isCommitted(new, "new") { $0.assumption?.connections -= 1 })
+      }
       #expect(try await !isCommitted(new, "new") { $0.revision -= 1 })
       let before = try await player.all(at: storage).count
       #expect(before == 3)
@@ -267,28 +310,26 @@ struct RememberedTests {
   }
 
   @Test("nothing is remembered from before a connection was made")
-  func connections() async throws {
-    try await with { storage, _ in
-      let made = Shared(1)
-      let remembered = RememberedContainers { made.value }
-      var reads = ReadSet()
-      (reads.device, reads.suspects) = (Self.device, true)
-      reads.cells = [CellKey(collection: "progress", key: "level")]
-      let container = PostgreSQLDecisionTests.newContainer()
-      var snapshot = Snapshot(revision: 1, position: .start, known: reads)
-      snapshot.device = Snapshot.Device()
-      for revision in 1...2 as ClosedRange<UInt64> {
-        snapshot.revision = revision
-        #expect(remembered.snapshot(of: container, for: reads) == nil)
-        remembered.note(SnapshotContainer(snapshot), of: container, connections: 1)
-      }
-      #expect(remembered.snapshot(of: container, for: reads)?.revision == 3)
-      made.value = 2
+  func connections() {
+    let made = Shared(1)
+    let remembered = RememberedContainers { made.value }
+    var reads = ReadSet()
+    (reads.device, reads.suspects) = (Self.device, true)
+    reads.cells = [CellKey(collection: "progress", key: "level")]
+    let container = RememberedTests.newContainer()
+    var snapshot = Snapshot(revision: 1, position: .start, known: reads)
+    snapshot.device = Snapshot.Device()
+    for revision in 1...2 as ClosedRange<UInt64> {
+      snapshot.revision = revision
       #expect(remembered.snapshot(of: container, for: reads) == nil)
-      made.value = 1
-      remembered.forget(container)
-      #expect(remembered.snapshot(of: container, for: reads) == nil)
+      remembered.note(SnapshotContainer(snapshot), of: container, connections: 1)
     }
+    #expect(remembered.snapshot(of: container, for: reads)?.revision == 3)
+    made.value = 2
+    #expect(remembered.snapshot(of: container, for: reads) == nil)
+    made.value = 1
+    remembered.forget(container)
+    #expect(remembered.snapshot(of: container, for: reads) == nil)
   }
 }
 #endif
