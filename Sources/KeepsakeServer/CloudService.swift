@@ -220,7 +220,7 @@ struct CloudService: Service {
         TrafficHandler(metrics),
         RequestGuard(
           gate, graceSeconds: graceSeconds, requestSeconds: requestSeconds, countsConnections: certificates == nil),
-        EventConnection(),
+        EventConnection(graceSeconds: graceSeconds),
       ],
       idleTimeout: .seconds(idleSeconds),
       httpDecoderConfiguration: .init(

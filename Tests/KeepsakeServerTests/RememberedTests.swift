@@ -309,6 +309,52 @@ struct RememberedTests {
     }
   }
 
+  @Test("a content whose file is lost is asked for again by a save that builds on it, although it is remembered")
+  func lost() async throws {
+    try await with(.sqlite) { storage, _ in
+      let sqlite = try #require(storage.storage as? SQLiteCloudStorage)
+      try await TemporaryFolder.with { folder in
+        for isBase in [false, true] {
+          var player = Player()
+          try await player.save("main", "first", at: storage)
+          let file = folder.appendingPathComponent("frame")
+          try frameBytes(100, seed: 1).write(to: file)
+          let content = KeptContent(
+            hash: Player.hash("large"), length: 5, base: nil, bytes: .file(file, count: frameBytes(100, seed: 1).count))
+          _ = try await sqlite.putContent(content, of: player.container, quota: nil)
+          for _ in 0..<2 {
+            #expect(Self.isAccepted(try await player.save("main", "large", sendsBytes: false, at: storage)))
+          }
+          storage.loads.value = 0
+          #expect(Self.isAccepted(try await player.save("main", "large", sendsBytes: false, at: storage)))
+          #expect(storage.loads.value == 0)
+          for name in try sqlite.files.names() { try sqlite.files.remove(name) }
+          let response =
+            if isBase {
+              try await player.save("main", base: "large", at: storage)
+            } else {
+              try await player.save("main", "large", sendsBytes: false, at: storage)
+            }
+          #expect(!Self.isAccepted(response), "\(response.outcome)")
+        }
+      }
+    }
+  }
+
+  @Test("nothing of a deleted player is remembered", arguments: places)
+  func deleted(place: Place) async throws {
+    try await with(place) { storage, _ in
+      var player = Player()
+      for _ in 0..<3 { try await player.save("main", at: storage) }
+      var reads = ReadSet()
+      (reads.device, reads.slots, reads.versions) = (Self.device, [ExactText("main")], [VersionID(high: 5, low: 5)])
+      let remembered = try #require(await storage.remembered(of: player.container))
+      #expect(remembered.snapshot(of: player.container, for: reads) != nil)
+      _ = try await storage.storage.delete(player.container, now: 6)
+      #expect(remembered.snapshot(of: player.container, for: reads) == nil)
+    }
+  }
+
   @Test("nothing is remembered from before a connection was made")
   func connections() {
     let made = Shared(1)

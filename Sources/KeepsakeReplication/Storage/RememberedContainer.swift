@@ -6,8 +6,8 @@
 /// fail, has to be made again over what is loaded. That a save's own items are new is assumed, and shown by the commit
 /// (``Snapshot/Assumption``).
 package struct RememberedContainer: Sendable {
-  /// Of a container with more slots, heads and cells than this that the device works on, nothing is remembered; nor is
-  /// a request decided over it that has more items than this.
+  /// Of a container with more slots, heads and cells than this that the device works on, or more devices, nothing is
+  /// remembered; nor is a request decided over it that has more items than this.
   package static let mostItems = 64
   /// The same for what they take in memory, roughly.
   package static let mostBytes = 8_192
@@ -41,6 +41,7 @@ package struct RememberedContainer: Sendable {
     follow(writes, by: device)
     let names = snapshot.known.slots.reduce(0) { $0 + $1.text.utf8.count }
     guard snapshot.heads.count + snapshot.versions.count + snapshot.known.cells.count <= Self.mostItems,
+      snapshot.reached.count <= Self.mostItems,
       bytes + names <= Self.mostBytes,
       snapshot.versions.values.allSatisfy({
         max($0.record.contents.count, $0.record.metadata.custom.count) <= Self.mostParts

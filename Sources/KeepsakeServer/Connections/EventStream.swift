@@ -103,10 +103,15 @@ final class EventConnection: ChannelDuplexHandler, RemovableChannelHandler {
   struct Kept: Error {}
 
   private var stream: EventStream?
-  /// The stream is told of changes as long as this is there.
+  /// Stays until the connection is closed: a server that stops waits for it.
   private var listening: EventHub.Listening?
   /// The stream was taken over, and the task of its connection hasn't ended yet.
   private var awaitsTask = false
+  private let graceSeconds: Int
+  private var limit: Scheduled<Void>?
+
+  /// - Parameter graceSeconds: How long a connection may take to send the end of its stream.
+  init(graceSeconds: Int) { self.graceSeconds = graceSeconds }
 
   /// Takes over the stream that `channel` has begun to write; what it throws then ends the connection's task.
   ///
@@ -139,15 +144,23 @@ final class EventConnection: ChannelDuplexHandler, RemovableChannelHandler {
       hasWritten = true
       switch next {
       case .event(let event): context.write(wrapOutboundOut(.body(event)), promise: nil)
-      case .end:
-        forget()
-        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-        context.writeAndFlush(wrapOutboundOut(.end(nil))).whenComplete { _ in bound.value.close(promise: nil) }
+      case .end: end(context)
       }
     }
   }
 
-  private func forget() { (stream, listening) = (nil, nil) }
+  private func end(_ context: ChannelHandlerContext) {
+    stream = nil
+    listening?.end()
+    let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+    limit = context.eventLoop.scheduleTask(in: .seconds(Int64(graceSeconds))) { bound.value.close(promise: nil) }
+    context.writeAndFlush(wrapOutboundOut(.end(nil))).whenComplete { _ in bound.value.close(promise: nil) }
+  }
+
+  private func forget() {
+    limit?.cancel()
+    (stream, listening, limit) = (nil, nil, nil)
+  }
 
   func channelWritabilityChanged(context: ChannelHandlerContext) {
     deliver(context)

@@ -25,14 +25,14 @@ extension SQLiteCloudStorage {
 
   func delete(_ container: ContainerID, now: Int64, auditing entry: AuditEntry?) async throws -> Deletion {
     let shared = Mutex<[ContainerID]>([])
-    let forget: @Sendable () -> Void = {
+    let forgetBans: @Sendable () -> Void = {
       let gone = shared.withLock { $0 } + [container]
       self.bans.withLock { bans in
         for one in gone { bans.players[one] = nil }
       }
     }
     let (outbox, files) = (outbox, files)
-    let areFilesGone = try await erasingTransaction(on: container, committed: forget) { storage in
+    let areFilesGone = try await erasingTransaction(on: container, committed: forgetBans) { storage in
       let alone = try Self.sharedAlone(of: container, in: storage.db)
       shared.withLock { $0 = alone }
       for one in alone {
@@ -45,7 +45,7 @@ extension SQLiteCloudStorage {
     }.areFilesGone
     outbox?.wake()
     let deleted = shared.withLock { $0 }
-    for one in deleted { newestSeqs.forget(one) }
+    for one in deleted { forget(one) }
     return Deletion(areFilesGone: areFilesGone, shared: deleted)
   }
 

@@ -108,6 +108,12 @@ final class SQLiteCloudStorage: CloudStorage {
 
   func remembered(of container: ContainerID) -> RememberedContainers? { remembered }
 
+  /// Forgets what is in memory of a container.
+  func forget(_ container: ContainerID) {
+    newestSeqs.forget(container)
+    remembered.forget(container)
+  }
+
   func newestSeq(of container: ContainerID) async throws -> UInt64 {
     if let known = newestSeqs[container] { return known }
     return try await position(of: container).seq
@@ -170,7 +176,7 @@ final class SQLiteCloudStorage: CloudStorage {
       }
       return (result, rows.removedFiles)
     }
-    newestSeqs.forget(container)
+    forget(container)
     let areFilesGone = await remove(removed)
     return (result, areFilesGone)
   }

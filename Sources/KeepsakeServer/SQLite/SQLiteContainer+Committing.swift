@@ -17,7 +17,9 @@ extension SQLiteContainer {
   ) throws -> Bool {
     guard try move(writes, encoded.bank, ifAt: revision) else { return false }
     if let receipt = writes.receipt, try !take(receipt) { return false }
-    guard try commitContents(writes), let arrived = try commitItems(writes, encoded) else { return false }
+    guard try stillHasContents(of: writes), try commitContents(writes),
+      let arrived = try commitItems(writes, encoded)
+    else { return false }
     for covered in writes.covered where writes.versions[covered] == nil { try markCovered(covered) }
     try commitReleases(writes)
     try commitPruning(writes, encoded)
@@ -175,6 +177,20 @@ extension SQLiteContainer {
   }
 
   // MARK: Contents
+
+  /// Whether the contents on which a decision builds are still here, if it was made over what is remembered: a file can
+  /// be lost without anything being written.
+  private func stillHasContents(of writes: WriteSet) throws -> Bool {
+    guard writes.assumption != nil else { return true }
+    let used = Set(writes.contents.compactMap(\.base) + writes.versions.values.flatMap(\.version.record.contents))
+    for hash in used.subtracting(writes.contents.map(\.hash)) {
+      guard let found = try row("SELECT file FROM content WHERE \(Self.isNamed)", [number, hash.bytes]) else {
+        return false
+      }
+      if let name = try found.decode(String?.self, atIndex: 0), try files.file(named: name) == nil { return false }
+    }
+    return true
+  }
 
   /// Returns false if a content was here that the decision takes for new.
   private mutating func commitContents(_ writes: WriteSet) throws -> Bool {

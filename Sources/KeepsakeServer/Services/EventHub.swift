@@ -51,9 +51,17 @@ final class EventHub: Service, Sendable {
 
     fileprivate init(_ id: UInt64, of container: ContainerID, _ hub: EventHub) {
       (self.hub, self.id, self.container) = (hub, id, container)
+      hub.state.withLock { $0.listening += 1 }
     }
 
-    deinit { hub.remove(id, of: container) }
+    /// Leaves its place to another listener, although this still exists.
+    func end() { hub.remove(id, of: container) }
+
+    deinit {
+      end()
+      hub.state.withLock { $0.listening -= 1 }
+      hub.gone.continuation.yield()
+    }
   }
   private struct Open {
     var device: DeviceID
@@ -63,9 +71,13 @@ final class EventHub: Service, Sendable {
   private struct State {
     var nextID: UInt64 = 0
     var listeners: [ContainerID: [UInt64: Open]] = [:]
+    /// Listeners without a task that still exist, ended or not.
+    var listening = 0
     var isClosed = false
   }
   private let state = Mutex(State())
+  /// Gets an element when one of these is gone.
+  private let gone = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
   private let waitingEvents: Allotment
   private let heartbeatSeconds: Int
   /// Tells the other servers.
@@ -183,7 +195,7 @@ final class EventHub: Service, Sendable {
   /// The number of open streams.
   var count: Int { state.withLock { $0.listeners.values.reduce(0) { $0 + $1.count } } }
 
-  /// Sends heartbeats until the server stops.
+  /// Sends heartbeats until the server stops; then waits until the last stream has been sent to its end.
   func run() async throws {
     await cancelWhenGracefulShutdown {
       while !Task.isCancelled {
@@ -196,6 +208,8 @@ final class EventHub: Service, Sendable {
       }
     }
     close()
+    var gone = gone.stream.makeAsyncIterator()
+    while state.withLock({ $0.listening > 0 }), await gone.next() != nil {}
   }
 
   private func beat() {

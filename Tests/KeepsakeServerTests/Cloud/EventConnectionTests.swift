@@ -12,7 +12,7 @@ import Testing
 @Suite("Connections of event streams", .hangLimit)
 struct EventConnectionTests {
   private static let (container, own) = (ContainerID(high: 0, low: 1), DeviceID(high: 1, low: 0))
-  private static let (device, now) = (DeviceID(high: 2, low: 0), Shared(true))
+  private static let device = DeviceID(high: 2, low: 0)
 
   private static func texts(_ stream: EventStream) -> [String] {
     var texts: [String] = []
@@ -59,21 +59,33 @@ struct EventConnectionTests {
       isAdmitted.value = false
       #expect(Self.texts(stream) == ["end"])
       #expect(hub.count == 1)
+      listening.end()
+      #expect(hub.count == 0)
+      // What follows goes nowhere.
+      hub.publish(2, nil, of: Self.container, from: Self.own)
+      #expect(Self.texts(stream) == ["end"])
+    }
+    do {
+      let listening = try hub.listen(Self.device, to: Self.container, stream)
+      #expect(hub.count == 1)
       withExtendedLifetime(listening) {}
     }
     #expect(hub.count == 0)
-    // After its end nothing is told, whoever forgot it.
-    #expect(Self.texts(stream) == ["end"])
   }
 
   private func open(_ device: CloudCredentials, _ server: LiveServer) async throws -> (RawConnection, String) {
-    let stream = try RawConnection(port: server.running.port)
+    try await open(device, at: server.running.port)
+  }
+
+  private func open(_ device: CloudCredentials, at port: Int) async throws -> (RawConnection, String) {
+    let stream = try RawConnection(port: port)
     await stream.send("GET /v1/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(device.token)\r\n\r\n")
     return (stream, await stream.read(until: "}\n\n\r\n"))
   }
 
   private func change(_ level: Int64, by device: CloudCredentials) async throws {
-    let cell = CellUpdate(key: CellKey(collection: "progress", key: "level"), state: CellState(value: .max(.int(level))))
+    let key = CellKey(collection: "progress", key: "level")
+    let cell = CellUpdate(key: key, state: CellState(value: .max(.int(level))))
     _ = try await HTTPTransport(device).exchange(ExchangeRequest(cursor: .start, cells: [cell], limit: 1))
   }
 
@@ -124,15 +136,22 @@ struct EventConnectionTests {
     }
   }
 
-  @Test("a server that stops ends its streams")
+  #if os(Linux)
+  @Test("a process that is told to stop ends all streams as HTTP has it before it ends")
   func stops() async throws {
-    let stream = try await LiveServer.with { server in
-      let phone = try await HTTPAccount(url: server.url, appKey: server.appKey).register(name: "Phone")
-      let (stream, head) = try await open(phone, server)
-      #expect(head.contains("\"seq\":0"))
-      return stream
+    try await TemporaryFolder.with { folder in
+      let server = try await ServerProcess.start(data: folder.appendingPathComponent("data"))
+      let phone = try await HTTPAccount(url: server.url, appKey: ServerProcess.appKey).register(name: "Phone")
+      var streams: [RawConnection] = []
+      for _ in 0..<ServerLimits.streamsPerContainer {
+        let (stream, head) = try await open(phone, at: server.port)
+        try #require(head.contains("\"seq\":0"))
+        streams.append(stream)
+      }
+      await server.end(by: SIGTERM)
+      for stream in streams { #expect(await stream.read(until: "never").hasSuffix("0\r\n\r\n")) }
     }
-    #expect(await stream.read(until: "never").hasSuffix("0\r\n\r\n"))
   }
+  #endif
 }
 #endif
