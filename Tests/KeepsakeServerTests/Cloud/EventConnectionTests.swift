@@ -1,7 +1,9 @@
 #if Cloud
 import Foundation
 import KeepsakeReplication
+import Logging
 import NIOCore
+import ServiceLifecycle
 import TestSupport
 import Testing
 
@@ -134,6 +136,28 @@ struct EventConnectionTests {
         return await stream.read(until: "\r\n").contains("200")
       }
     }
+  }
+
+  @Test("a server that stops waits for the connection of each stream that has to be ended, and no longer")
+  func waits() async throws {
+    let hub = EventHub()
+    let hasStopped = Shared(false)
+    let group = ServiceGroup(configuration: .init(services: [hub], logger: Logger(label: "keepsake.test")))
+    var listening: EventHub.Listening? = try hub.listen(Self.device, to: Self.container, EventStream { true })
+    let running = Task {
+      try await group.run()
+      hasStopped.value = true
+    }
+    try await until("a group that runs") {
+      await group.triggerGracefulShutdown()
+      return hub.count == 0
+    }
+    // With nothing to wait for, it would be over by now.
+    try await Task.sleep(for: .milliseconds(200))
+    #expect(!hasStopped.value)
+    withExtendedLifetime(listening) {}
+    listening = nil
+    try await running.value
   }
 
   #if os(Linux)
