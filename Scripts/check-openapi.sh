@@ -26,7 +26,9 @@ if [ -z "$schemathesis" ]; then
   schemathesis=$work/venv/bin/schemathesis
 fi
 
-"$keepsake" serve --data "$work/data" --port 0 --admin-port 0 --json >"$work/hello" 2>"$work/log" &
+# Schemathesis registers as many devices from one address as it likes.
+"$keepsake" serve --data "$work/data" --port 0 --admin-port 0 --registrations-per-address 100000 --json \
+  >"$work/hello" 2>"$work/log" &
 server=$!
 for _ in $(seq 600); do
   [ -s "$work/hello" ] && break
@@ -42,7 +44,7 @@ app_key=$("$keepsake" app create --data "$work/data" --name openapi)
 "$keepsake" team share --data "$work/data" studio coins
 "$keepsake" team grant --data "$work/data" studio coins openapi
 admin_url=http://127.0.0.1:$(field adminPort <"$work/hello")
-register() { curl -sS -H "Keepsake-App-Key: $app_key" -d '{"name":"openapi"}' "$url/v1/devices"; }
+register() { curl -sSf -H "Keepsake-App-Key: $app_key" -d '{"name":"openapi"}' "$url/v1/devices"; }
 server_key=$("$keepsake" bank key --data "$work/data" --name openapi)
 
 # A player that exists: generated ids name none.
