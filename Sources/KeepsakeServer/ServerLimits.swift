@@ -169,9 +169,11 @@ enum ServerLimits {
   static let refusedProofsPerDevice = 10
   /// Identities of one player: more than there are services to sign in with.
   static let identitiesPerPlayer = 16
-  /// Players of whom is remembered what their last save has left, so that the next one needn't load it: so many with
-  /// PostgreSQL, a quarter of them with SQLite, which loads faster. Each takes some 5 KB, and at most some 40.
+  /// Players of whom is remembered what their last save has left, so that the next one needn't load it from PostgreSQL.
+  /// Each takes some 5 KB, and at most some 40.
   static let rememberedContainers = 8_192
+  /// The same for SQLite, which loads faster, on a machine that may be small.
+  static let rememberedContainersInSQLite = 2_048
   /// Peers whose wrong guesses are remembered.
   static let rememberedPeers = 10_000
 }

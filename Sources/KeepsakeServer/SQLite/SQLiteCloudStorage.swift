@@ -26,7 +26,7 @@ final class SQLiteCloudStorage: CloudStorage {
   /// Players whose devices are refused for now.
   let bans: Mutex<Ban.All>
   let newestSeqs = NewestSeqs()
-  private let remembered = RememberedContainers(most: ServerLimits.rememberedContainers / 4) { 0 }
+  private let remembered = RememberedContainers(most: ServerLimits.rememberedContainersInSQLite) { 0 }
   private let readers = WorkThreads(
     running: ServerLimits.readers, waiting: ServerLimits.waitingReads, for: "reading")
   /// One for each of `readers`: to get one from a pool takes as long as to read a small row.

@@ -117,7 +117,8 @@ struct EventConnectionTests {
 
   @Test("listeners that have gone without a word leave room for others")
   func gone() async throws {
-    try await LiveServer.with(change: { $0.heartbeatSeconds = 1 }) { server in
+    let beatOften: (inout ServerConfiguration) -> Void = { $0.heartbeatSeconds = 1 }
+    try await LiveServer.with(change: beatOften) { server in
       let phone = try await HTTPAccount(url: server.url, appKey: server.appKey).register(name: "Phone")
       do {
         var streams: [RawConnection] = []
