@@ -80,7 +80,9 @@ package final class CuttingProxy: Sendable {
       group.enter()
       Thread.detachNewThread { [self] in
         if pump(from, to, left) == .cut {
-          for descriptor in [from, to] { Sockets.reset(descriptor) }
+          // The server learns of it first. A device that did could begin its next request before the server has begun
+          // the one that was cut, and then that one would be the newer of the two.
+          for descriptor in [onward, connection] { Sockets.reset(descriptor) }
         } else {
           for descriptor in [from, to] { Sockets.shutDown(descriptor) }
         }
