@@ -129,9 +129,7 @@ struct LoadCommand: AsyncParsableCommand {
       let run = LoadRun(
         plan: plan, address: address, appKey: peer?.appKey ?? appKey ?? "", server: peer?.process ?? serverPid)
       let result = try run.run { line.update($0) }
-      var report = LoadReport(
-        plan, url: target.absoluteString, result.record, seconds: result.seconds, before: result.before,
-        after: result.after)
+      var report = LoadReport(plan, url: target.absoluteString, result)
       peer?.stop()
       if baselines { report.baselines = try LoadBaselines(plan).measure(report.exchangesPerSecond) { line.update($0) } }
       line.clear()

@@ -33,6 +33,8 @@ struct LoadDocument: Encodable {
     var cores: Double
     var memoryBytes: Int64
     var peakMemoryBytes: Int64
+    /// Of the memory, for each event stream that was opened.
+    var bytesPerStream: Double?
   }
   struct Baseline: Encodable {
     var name: String
@@ -82,7 +84,7 @@ struct LoadDocument: Encodable {
     server = report.server.map {
       Server(
         perExchangeMilliseconds: $0.millisecondsPerExchange, cores: $0.cores, memoryBytes: $0.memoryBytes,
-        peakMemoryBytes: $0.peakMemoryBytes)
+        peakMemoryBytes: $0.peakMemoryBytes, bytesPerStream: $0.bytesPerStream)
     }
     baselines = report.baselines.map {
       Baseline(

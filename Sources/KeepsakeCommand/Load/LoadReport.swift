@@ -11,6 +11,8 @@ struct LoadReport {
     var cores: Double
     var memoryBytes: Int64
     var peakMemoryBytes: Int64
+    /// Of the memory, for each event stream; nil without any.
+    var bytesPerStream: Double?
   }
   /// What the machine does at most without the cloud's work.
   struct Baseline {
@@ -36,10 +38,8 @@ struct LoadReport {
   var server: Server?
   var baselines: [Baseline] = []
 
-  init(
-    _ plan: LoadPlan, url: String, _ record: LoadRecord, seconds: Double, before: ServerProcessor?,
-    after: ServerProcessor?
-  ) {
+  init(_ plan: LoadPlan, url: String, _ result: LoadRun.Result) {
+    let (record, seconds) = (result.record, result.seconds)
     (self.plan, self.url, self.seconds) = (plan, url, seconds)
     let exchanges = Double(record.counts[.save, default: 0] + record.counts[.empty, default: 0])
     exchangesPerSecond = exchanges / seconds
@@ -49,11 +49,13 @@ struct LoadReport {
       return latencies
     }
     (errors, attacks, events) = (record.errors, record.attacks, record.events)
-    if let before, let after {
+    if let before = result.before, let after = result.after {
       let used = after.seconds - before.seconds
+      let streams = result.withoutStreams.map { before.memoryBytes - $0.memoryBytes } ?? 0
       server = Server(
         millisecondsPerExchange: exchanges > 0 ? used * 1_000 / exchanges : 0, cores: used / seconds,
-        memoryBytes: after.memoryBytes, peakMemoryBytes: after.peakMemoryBytes)
+        memoryBytes: after.memoryBytes, peakMemoryBytes: after.peakMemoryBytes,
+        bytesPerStream: plan.streams > 0 ? Double(streams) / Double(plan.streams) : nil)
     }
   }
 
@@ -109,7 +111,11 @@ struct LoadReport {
       lines += ["", TextTable.text([title, "count"], rows, on: terminal)]
     }
     if plan.streams > 0 {
-      lines += ["", "\(CountText.of(plan.streams, "event stream")), which got \(CountText.of(events, "event"))"]
+      var line = "\(CountText.of(plan.streams, "event stream")), which got \(CountText.of(events, "event"))"
+      if let bytes = server?.bytesPerStream {
+        line += "; opening them took \(Self.number(bytes / 1_000)) KB each of the server's memory"
+      }
+      lines += ["", line]
     }
     return lines.joined(separator: "\n")
   }

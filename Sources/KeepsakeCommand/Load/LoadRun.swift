@@ -21,6 +21,8 @@ struct LoadRun {
   struct Result {
     var record: LoadRecord
     var seconds: Double
+    /// Before the event streams were opened.
+    var withoutStreams: ServerProcessor?
     var before: ServerProcessor?
     var after: ServerProcessor?
   }
@@ -35,6 +37,7 @@ struct LoadRun {
     let devices = (0..<plan.devices).map { LoadDevice(plan, number: $0, at: address, appKey: appKey, clock: clock) }
     progress("registering \(CountText.of(plan.devices, "device"))")
     try register(devices)
+    let withoutStreams = try server.map { try ServerProcessor(of: $0) }
     let streams: LoadStreams?
     do throws(LoadError) {
       streams =
@@ -70,7 +73,7 @@ struct LoadRun {
     for device in devices { record.merge(device.record) }
     for attacker in attackers { record.merge(attacker.record) }
     if let streams { record.merge(streams.record) }
-    return Result(record: record, seconds: seconds, before: before, after: after)
+    return Result(record: record, seconds: seconds, withoutStreams: withoutStreams, before: before, after: after)
   }
 
   /// Repeats what a server refuses because it was done too often: it may limit how many devices register.

@@ -51,7 +51,7 @@ import Testing
         #expect(record.errors.isEmpty)
         guard record.errors.isEmpty else { return }
       }
-      let report = LoadReport(plan, url: "http://here", record, seconds: 3, before: nil, after: nil)
+      let report = LoadReport(plan, url: "http://here", LoadRun.Result(record: record, seconds: 3))
       for action in LoadRecord.Action.allCases { #expect(report.text.contains("| \(action.rawValue) ")) }
       let save = try #require(report.actions["save"])
       #expect(save.p50 <= save.p90 && save.p90 <= save.p99 && save.p99 <= save.longest && save.p50 > 0)
@@ -60,6 +60,23 @@ import Testing
       #expect(try XMLDocumentCheck.isWellFormed(svg))
     }
   }
+
+  #if os(Linux)
+  @Test("what event streams take of a server's memory is measured by opening them")
+  func streams() throws {
+    var plan = LoadPlan()
+    plan.streams = 1_000
+    let own = ProcessInfo.processInfo.processIdentifier
+    let (first, then) = (try ServerProcessor(of: own), try ServerProcessor(of: own))
+    var result = LoadRun.Result(record: LoadRecord(), seconds: 1, withoutStreams: first, before: then, after: then)
+    (result.withoutStreams?.memoryBytes, result.before?.memoryBytes) = (50_000_000, 59_500_000)
+    let report = LoadReport(plan, url: "http://here", result)
+    #expect(report.server?.bytesPerStream == 9_500)
+    #expect(report.text.contains("1000 event streams, which got 0 events; opening them took 9.50 KB each"))
+    plan.streams = 0
+    #expect(LoadReport(plan, url: "http://here", result).server?.bytesPerStream == nil)
+  }
+  #endif
 
   @Test("attackers are counted apart from devices")
   func attackers() async throws {
