@@ -36,8 +36,9 @@ final class EventHub: Service, Sendable {
 
     init(_ json: ByteBuffer, _ share: Allotment.Share) { (self.json, self.share) = (json, share) }
   }
-  /// What a task reads. A heartbeat repeats the newest notice, without its event. Of the notices that haven't been read,
-  /// only the newest few are kept, so that a slow listener costs little; what it misses, it fetches with an exchange.
+  /// What a task reads. A heartbeat repeats the newest notice, without its event. Of the notices that haven't been
+  /// read, only the newest few are kept, so that a slow listener costs little; what it misses, it fetches with an
+  /// exchange.
   struct Subscription: Sendable {
     let id: UInt64
     fileprivate let container: ContainerID
