@@ -74,7 +74,9 @@ run "shared containers" -H "Authorization: Bearer $token" $(operations registerS
   status=1
 run "bank" -H "Authorization: Bearer $server_key" $(operations bankAccount order refund receipt releasePlayer \
   releaseAll) || status=1
-run "deletion" -H "Authorization: Bearer $(register | field token)" $(operations deletePlayer) || status=1
+# On a line of its own: within another command, a failure would end nothing.
+token=$(register | field token)
+run "deletion" -H "Authorization: Bearer $token" $(operations deletePlayer) || status=1
 
 admin_key=$("$keepsake" admin key create --data "$work/data" --name openapi \
   --scopes read,saves,money,devices,bans,export,delete)
@@ -98,7 +100,8 @@ admin "deletion by the studio" $(operations deletePlayer) || status=1
 "$keepsake" admin audit --data "$work/data" --verify || status=1
 
 # A stream never ends: its first event is enough.
-stream=$(curl -s -N -m 3 -D "$work/head" -H "Authorization: Bearer $(register | field token)" "$url/v1/events" || true)
+token=$(register | field token)
+stream=$(curl -s -N -m 3 -D "$work/head" -H "Authorization: Bearer $token" "$url/v1/events" || true)
 grep -qi '^content-type: text/event-stream' "$work/head" && grep -q '^data: {"seq":' <<<"$stream" ||
   { echo "the event stream isn't as described" >&2; status=1; }
 if grep -q 'level=error\| error ' "$work/log"; then

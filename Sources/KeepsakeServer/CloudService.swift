@@ -198,7 +198,7 @@ struct CloudService: Service {
     if Task.isCancelled {
       // By the service group, when the time to stop is over.
       logger.warning(
-        "Requests were still in progress when the time to stop was over, and were ended",
+        "Requests or event streams were still in progress when the time to stop was over, and were ended",
         metadata: ["seconds": "\(configuration.stopSeconds)"])
     }
     try await close()

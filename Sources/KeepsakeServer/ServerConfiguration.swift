@@ -100,7 +100,7 @@ package struct ServerConfiguration: Sendable {
   /// Sends to them. Replaced by tests.
   package var webhookSender: any WebhookSender = HTTPWebhookSender()
   var webhookLimits = WebhookLimits()
-  /// The number of seconds that a stop waits for requests in progress.
+  /// The number of seconds that a stop waits for requests and event streams to end.
   package var stopSeconds: Int
   /// The number of seconds that a connection may be idle, or a body slow, before the connection is closed. Shorter in
   /// tests.

@@ -377,5 +377,24 @@ struct RememberedTests {
     remembered.forget(container)
     #expect(remembered.snapshot(of: container, for: reads) == nil)
   }
+
+  @Test("what was committed before a player was deleted isn't remembered after that")
+  func late() {
+    let remembered = RememberedContainers { 1 }
+    var reads = ReadSet()
+    (reads.device, reads.suspects) = (Self.device, true)
+    reads.cells = [CellKey(collection: "progress", key: "level")]
+    let container = RememberedTests.newContainer()
+    var snapshot = Snapshot(revision: 1, position: .start, known: reads)
+    snapshot.device = Snapshot.Device()
+    for isDeleted in [false, true] {
+      if isDeleted { remembered.end(container) }
+      for revision in 1...2 as ClosedRange<UInt64> {
+        snapshot.revision = revision
+        remembered.note(SnapshotContainer(snapshot), of: container, connections: 1)
+      }
+      #expect((remembered.snapshot(of: container, for: reads) == nil) == isDeleted)
+    }
+  }
 }
 #endif

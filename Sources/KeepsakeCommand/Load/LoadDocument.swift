@@ -33,7 +33,7 @@ struct LoadDocument: Encodable {
     var cores: Double
     var memoryBytes: Int64
     var peakMemoryBytes: Int64
-    /// Of the memory, for each event stream that was opened.
+    /// By how much the memory grew while the event streams were opened, for each of them.
     var bytesPerStream: Double?
   }
   struct Baseline: Encodable {

@@ -11,7 +11,7 @@ struct LoadReport {
     var cores: Double
     var memoryBytes: Int64
     var peakMemoryBytes: Int64
-    /// Of the memory, for each event stream; nil without any.
+    /// By how much the memory grew while the event streams were opened, for each of them; nil without any.
     var bytesPerStream: Double?
   }
   /// What the machine does at most without the cloud's work.

@@ -18,7 +18,7 @@ extension PostgreSQLStorage {
     if state.withLock({ state in (alone + [container]).contains { state.bans.players[$0] != nil } }) {
       await refreshAtOnce()
     }
-    for one in alone + [container] { remembered.forget(one) }
+    for one in alone + [container] { remembered.end(one) }
     var areFilesGone = true
     for one in alone + [container] where try await !removeGivenUp(of: one) { areFilesGone = false }
     return Deletion(areFilesGone: areFilesGone, shared: alone)

@@ -45,7 +45,7 @@ extension SQLiteCloudStorage {
     }.areFilesGone
     outbox?.wake()
     let deleted = shared.withLock { $0 }
-    for one in deleted { forget(one) }
+    for one in deleted + [container] { forgetDeleted(one) }
     return Deletion(areFilesGone: areFilesGone, shared: deleted)
   }
 

@@ -108,10 +108,10 @@ final class SQLiteCloudStorage: CloudStorage {
 
   func remembered(of container: ContainerID) -> RememberedContainers? { remembered }
 
-  /// Forgets what is in memory of a container.
-  func forget(_ container: ContainerID) {
+  /// Forgets what is in memory of a container of which everything was deleted.
+  func forgetDeleted(_ container: ContainerID) {
     newestSeqs.forget(container)
-    remembered.forget(container)
+    remembered.end(container)
   }
 
   func newestSeq(of container: ContainerID) async throws -> UInt64 {
@@ -176,7 +176,7 @@ final class SQLiteCloudStorage: CloudStorage {
       }
       return (result, rows.removedFiles)
     }
-    forget(container)
+    newestSeqs.forget(container)
     let areFilesGone = await remove(removed)
     return (result, areFilesGone)
   }

@@ -44,7 +44,7 @@ final class EventHub: Service, Sendable {
     fileprivate let container: ContainerID
     let notices: AsyncStream<Notice>
   }
-  /// A listener without a task, which is told of changes as long as this exists.
+  /// A listener without a task. It is told of changes until `end()`, or until this is gone.
   final class Listening: Sendable {
     private let hub: EventHub
     private let id: UInt64
@@ -55,7 +55,7 @@ final class EventHub: Service, Sendable {
       hub.state.withLock { $0.listening += 1 }
     }
 
-    /// Leaves its place to another listener, although this still exists.
+    /// Leaves its place to another listener.
     func end() { hub.remove(id, of: container) }
 
     deinit {
@@ -77,7 +77,7 @@ final class EventHub: Service, Sendable {
     var isClosed = false
   }
   private let state = Mutex(State())
-  /// Gets an element when one of these is gone.
+  /// Gets an element when a `Listening` is gone.
   private let gone = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
   private let waitingEvents: Allotment
   private let heartbeatSeconds: Int
@@ -196,7 +196,8 @@ final class EventHub: Service, Sendable {
   /// The number of open streams.
   var count: Int { state.withLock { $0.listeners.values.reduce(0) { $0 + $1.count } } }
 
-  /// Sends heartbeats until the server stops; then waits until the last stream has been sent to its end.
+  /// Sends heartbeats until the server stops; then waits until the connections of all streams are closed, or the time
+  /// to stop is over.
   func run() async throws {
     await cancelWhenGracefulShutdown {
       while !Task.isCancelled {

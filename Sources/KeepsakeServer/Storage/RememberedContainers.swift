@@ -63,5 +63,11 @@ final class RememberedContainers: Sendable {
   }
 
   func forget(_ container: ContainerID) { known.withLock { $0.remove(container) } }
+
+  /// Forgets a container of which everything was deleted: what was committed before isn't noted any more.
+  func end(_ container: ContainerID) {
+    let entry = Entry(nil, revision: .max, isAlone: false, connections: connections)
+    _ = known.withLock { $0.put(entry, for: container) }
+  }
 }
 #endif

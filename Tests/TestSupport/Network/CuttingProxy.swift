@@ -80,8 +80,8 @@ package final class CuttingProxy: Sendable {
       group.enter()
       Thread.detachNewThread { [self] in
         if pump(from, to, left) == .cut {
-          // The server learns of it first. A device that did could begin its next request before the server has begun
-          // the one that was cut, and then that one would be the newer of the two.
+          // The server's end first: if the device's came first, it could send its next request before the server has
+          // begun the one that was cut, and the server would take that for the newer of the two.
           for descriptor in [onward, connection] { Sockets.reset(descriptor) }
         } else {
           for descriptor in [from, to] { Sockets.shutDown(descriptor) }
